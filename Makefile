@@ -1,0 +1,96 @@
+# From a bare clone with Python 3.11+, pip, make and g++: `make demo`, `make test`.
+#
+#   make demo      show the library in the terminal          make lint       style and types
+#   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under ASan and UBSan
+#   make bench     the benchmarks                            make wheel      build, then test, the wheel
+#   make build     compile what has changed                  make format     what ruff can repair by itself
+#   make clean     remove all that these have made
+
+PYTHON ?= python3
+WORKERS ?= 2
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_FLAGS := --quiet --quiet --disable-pip-version-check
+CORE := CMakeLists.txt $(wildcard cmake/*.cmake src/mercer/_core/*.cpp src/mercer/_core/*.hpp)
+PYTEST := --doctest-modules -n $(WORKERS)
+
+# The install is editable: Python files are read from src/, so that only the files named in CORE (and
+# pyproject.toml) ask for a rebuild, which compiles what has changed. `make wheel` tests what is shipped.
+SETTINGS := build-dir=build/editable
+SANITIZED := build-dir=build/sanitize cmake.build-type=Debug cmake.define.MERCER_SANITIZE=ON install.strip=false
+
+.PHONY: demo test bench lint format sanitize wheel build clean
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed
+	@$(BIN)/mercer demo
+
+test: $(VENV)/.installed $(VENV)/.dev
+	@$(BIN)/pytest $(PYTEST) tests src/mercer $(ARGS)
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.dev
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.installed $(VENV)/.bench
+	@set -e; for program in $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)); do \
+		echo "== $$program"; $(BIN)/python $$program; done
+
+build: $(VENV)/.installed
+
+# The sanitizers' run-time must be loaded before Python itself; libstdc++ too, or the first C++ exception
+# aborts. PYTHONMALLOC=malloc lets them see the ends of arrays that Python allocates; their reports go past
+# pytest's capture of file descriptors, which would swallow them.
+sanitize:
+	@$(MAKE) -s --no-print-directory VENV=.venv-sanitize SETTINGS="$(SANITIZED)" build .venv-sanitize/.dev
+	@module=$$(echo .venv-sanitize/lib/python*/site-packages/mercer/_core.*so); \
+	preload=$$(ldd $$module | awk '/libasan/ {asan = $$3} /libstdc/ {cxx = $$3} END {print asan " " cxx}'); \
+	LD_PRELOAD="$$preload" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+		.venv-sanitize/bin/python -m pytest --capture=sys tests/core $(ARGS)
+
+# Source archive, wheel from the archive, and the tests from the wheel, in a folder with no sources about.
+wheel: $(VENV)/.dev
+	@rm -rf dist; mkdir -p build
+	@$(BIN)/python -m build --outdir dist . >build/wheel.log 2>&1 || { tail -n 40 build/wheel.log; exit 1; }
+	@set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
+	$(PYTHON) -m venv $$away/venv; mkdir $$away/run; cp -r tests pyproject.toml $$away/run/; \
+	$$away/venv/bin/python -m pip install $(PIP_FLAGS) "$$(ls $(CURDIR)/dist/*.whl)[dev]"; cd $$away/run; \
+	package=$$($$away/venv/bin/python -c "import mercer; print(mercer.__path__[0])"); \
+	case $$package in $$away/*) ;; *) echo "mercer was imported from $$package, not from the wheel"; exit 1;; esac; \
+	$$away/venv/bin/pytest $(PYTEST) --rootdir . -c pyproject.toml tests $$package $(ARGS)
+
+clean:
+	rm -rf .venv .venv-sanitize build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Requirements come from pyproject.toml alone; these rules copy its lists to files that pip reads.
+# CMake and Ninja are not assumed on the machine: build requirements like the others.
+requirements = $(BIN)/python -c "import tomllib; t = tomllib.load(open('pyproject.toml', 'rb')); print(*t$(1), sep='\n')"
+
+$(VENV)/.created:
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.builders: $(VENV)/.created pyproject.toml
+	@$(call requirements,['build-system']['requires']) > $@.txt
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -r $@.txt cmake ninja
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.builders $(CORE)
+	@echo "Installing mercer into $(VENV)"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) $(SETTINGS:%=--config-settings=%) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: $(VENV)/.created pyproject.toml
+	@$(call requirements,['project']['optional-dependencies']['$*']) > $@.txt
+	@echo "Installing the requirements of mercer[$*] into $(VENV)"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -r $@.txt
+	@touch $@
