@@ -1,0 +1,93 @@
+// What the core computes, independent of the instruction set that computes it.
+//
+// A block of kernel values is produced in three steps that never leave the cache:
+//   1. statistics of each pair of points (dot products, squared distances, ...) for a strip of a few
+//      rows against a few hundred columns;
+//   2. the kernel's formula, a short straight-line program, applied to that strip;
+//   3. a consumer: store the strip, or multiply it into vectors and forget it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mercer {
+
+using i64 = std::int64_t;
+
+// Sums over coordinates j of a function of (x_j, z_j).
+enum class Stat : int { dot, sqdist, l1, chi2, minimum, sqsum };
+
+// Every operation sees its first operand as c * a + e, so that scaling and shifting cost no pass of their own.
+enum class Op : int {
+  stat,      // statistic number a
+  row,       // row vector number a (one value per left point)
+  col,       // column vector number a (one value per right point)
+  add, sub, mul, div, min, max, atan2,     // of the first operand and register b
+  affine,                                  // the first operand itself
+  exp, log, log1p, sqrt, tanh, iszero,     // a function of it
+  rdiv, lower, upper, powi, powc,          // with the constant p: p / x, max(x, p), min(x, p), x^p whole, x^p real
+};
+
+// Register dst = op(c * register a + e, register b or constant p).
+struct Instruction {
+  Op op;
+  int dst, a, b;
+  double c, e, p;
+};
+
+struct Program {
+  std::vector<Instruction> code;
+  int registers = 0;
+  int result = 0;
+};
+
+template <class T>
+struct Sparse {  // compressed rows, indices sorted
+  const T* data = nullptr;
+  const std::int32_t* index = nullptr;
+  const i64* start = nullptr;
+};
+
+template <class T>
+struct Operand {  // the two sets of points that one statistic compares
+  Stat kind = Stat::dot;
+  i64 d = 0;
+  const T* x = nullptr;        // left points, row-major
+  const T* z = nullptr;        // right points, packed by Engine::pack
+  const T* weight = nullptr;   // per-coordinate factor of (x_j - z_j), or null
+  T low = 0, high = 0;         // float32 values between these are summed again in double (see Strip::refine)
+  bool sparse = false;
+  Sparse<T> xs, zs;
+};
+
+template <class T>
+struct Job {
+  Program program;
+  std::vector<Operand<T>> operands;
+  std::vector<const T*> rows, cols;
+  i64 n = 0, m = 0;  // left and right points
+};
+
+template <class T>
+struct Engine {
+  i64 panel;  // points per packed panel
+  i64 band;   // rows worked on together
+  void (*pack)(const T* z, i64 m, i64 d, T* out);
+  // out[(r - r0) * ld + (c - c0)]; returns false if a value is not finite.
+  bool (*dense)(const Job<T>&, i64 r0, i64 r1, i64 c0, i64 c1, T* out, i64 ld);
+  // Rows r0..r1 from the diagonal rightwards, mirrored; out is the whole n x n matrix.
+  bool (*dense_symmetric)(const Job<T>&, i64 r0, i64 r1, T* out);
+  // out[r - r0, :] += sum_c K[r, c] v[c, :], v is m x k row-major, sums kept in double.
+  void (*matvec)(const Job<T>&, i64 r0, i64 r1, const T* v, i64 k, double* out);
+  // The part of K v, each pair once, that the bands of rows first, first + step, ... contribute.
+  void (*matvec_symmetric)(const Job<T>&, i64 first, i64 step, const T* v, i64 k, double* out);
+};
+
+template <class T>
+const Engine<T>& engine_baseline();
+template <class T>
+const Engine<T>& engine_avx2();
+template <class T>
+const Engine<T>& engine_avx512();
+
+}  // namespace mercer

@@ -1,0 +1,246 @@
+// Python bindings: jobs on NumPy arrays. Every call that computes releases the GIL and runs on one thread.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "engine.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mercer {
+namespace {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::numpy, nb::device::cpu, nb::c_contig>;
+template <class T>
+using Output = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig>;
+
+// The widest instruction set that both this binary and this processor have; MERCER_ISA asks for a narrower one.
+std::string choose_isa() {
+#if defined(MERCER_X86_DISPATCH)
+  const char* wish = std::getenv("MERCER_ISA");
+  const std::string limit = wish ? wish : "avx512";
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && limit == "avx512") return "avx512";
+  if (avx2 && limit != "baseline") return "avx2";
+#endif
+  return "baseline";
+}
+
+const std::string& isa() {
+  static const std::string name = choose_isa();
+  return name;
+}
+
+template <class T>
+const Engine<T>& engine() {
+#if defined(MERCER_X86_DISPATCH)
+  if (isa() == "avx512") return engine_avx512<T>();
+  if (isa() == "avx2") return engine_avx2<T>();
+#endif
+  return engine_baseline<T>();
+}
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+template <class T>
+class PyJob {
+ public:
+  // code: rows (op, dst, a, b); constants: rows (c, e, p); operands: (kind, d, left, right, weight or None, window), where a
+  // dense left is an (n, d) array and its right a packed one, and a sparse side is a triple (data, index, start).
+  PyJob(const std::vector<std::vector<int>>& code, const std::vector<std::vector<double>>& constants, int registers,
+        int result, nb::list operands, nb::list rows, nb::list cols, i64 n, i64 m) {
+    constexpr i64 most = i64(1) << 48;  // far beyond memory; keeps sizes from overflowing
+    require(0 <= n && n < most && 0 <= m && m < most, "a number of points is out of range");
+    job_.n = n;
+    job_.m = m;
+    for (nb::handle h : operands) job_.operands.push_back(operand(nb::cast<nb::tuple>(h)));
+    for (nb::handle h : rows) job_.rows.push_back(hold<T>(h, n));
+    for (nb::handle h : cols) job_.cols.push_back(hold<T>(h, m));
+    read_program(code, constants, registers, result);
+  }
+
+  bool dense(i64 r0, i64 r1, i64 c0, i64 c1, Output<T> out) const {
+    require(out.ndim() == 2 && i64(out.shape(0)) == r1 - r0 && i64(out.shape(1)) == c1 - c0, "out has the wrong shape");
+    check(r0, r1, c0, c1);
+    T* to = out.data();
+    nb::gil_scoped_release release;
+    return engine<T>().dense(job_, r0, r1, c0, c1, to, c1 - c0);
+  }
+
+  bool dense_symmetric(i64 r0, i64 r1, Output<T> out) const {
+    require(job_.n == job_.m && out.ndim() == 2 && i64(out.shape(0)) == job_.n && i64(out.shape(1)) == job_.n,
+            "out has the wrong shape");
+    check(r0, r1, 0, job_.m);
+    T* to = out.data();
+    nb::gil_scoped_release release;
+    return engine<T>().dense_symmetric(job_, r0, r1, to);
+  }
+
+  void matvec(i64 r0, i64 r1, Array<T> v, Output<double> out) const {
+    require(v.ndim() == 2 && out.ndim() == 2 && i64(v.shape(0)) == job_.m && i64(out.shape(0)) == r1 - r0 &&
+                out.shape(1) == v.shape(1),
+            "v or out has the wrong shape");
+    check(r0, r1, 0, job_.m);
+    const T* from = v.data();
+    double* to = out.data();
+    const i64 k = v.shape(1);
+    nb::gil_scoped_release release;
+    engine<T>().matvec(job_, r0, r1, from, k, to);
+  }
+
+  void matvec_symmetric(i64 first, i64 step, Array<T> v, Output<double> out) const {
+    require(job_.n == job_.m && v.ndim() == 2 && out.ndim() == 2 && i64(v.shape(0)) == job_.m &&
+                i64(out.shape(0)) == job_.n && out.shape(1) == v.shape(1),
+            "v or out has the wrong shape");
+    constexpr i64 most = 1 << 30;
+    require(0 <= first && first <= most && 0 < step && step <= most, "bands outside the job");
+    const T* from = v.data();
+    double* to = out.data();
+    const i64 k = v.shape(1);
+    nb::gil_scoped_release release;
+    engine<T>().matvec_symmetric(job_, first, step, from, k, to);
+  }
+
+ private:
+  void check(i64 r0, i64 r1, i64 c0, i64 c1) const {
+    require(0 <= r0 && r0 <= r1 && r1 <= job_.n && 0 <= c0 && c0 <= c1 && c1 <= job_.m, "range outside the job");
+  }
+
+  // Every index in range, every register written before it is read: the engine relies on both.
+  void read_program(const std::vector<std::vector<int>>& code, const std::vector<std::vector<double>>& constants,
+                    int registers, int result) {
+    const int most = static_cast<int>(code.size());
+    require(code.size() == constants.size() && result >= 0 && result < registers && registers <= most,
+            "malformed program");
+    std::vector<bool> written(static_cast<std::size_t>(registers), false);
+    const auto at_hand = [&](int r) { return r >= 0 && r < registers && written[static_cast<std::size_t>(r)]; };
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      require(code[i].size() == 4 && constants[i].size() == 3, "malformed program");
+      const int number = code[i][0], dst = code[i][1], a = code[i][2], b = code[i][3];
+      const auto op = static_cast<Op>(number);
+      require(number >= 0 && op <= Op::powc && dst >= 0 && dst < registers && b >= 0 && b < registers,
+              "malformed program");
+      if (op <= Op::col) {
+        const std::size_t sources = op == Op::stat  ? job_.operands.size()
+                                    : op == Op::row ? job_.rows.size()
+                                                    : job_.cols.size();
+        require(a >= 0 && static_cast<std::size_t>(a) < sources, "malformed program");
+      } else {
+        require(at_hand(a) && (op > Op::atan2 || at_hand(b)), "malformed program");
+      }
+      require(op != Op::powi || std::abs(constants[i][2]) <= 1024, "malformed program");  // a NaN fails too
+      written[static_cast<std::size_t>(dst)] = true;
+      job_.program.code.push_back({op, dst, a, b, constants[i][0], constants[i][1], constants[i][2]});
+    }
+    require(at_hand(result), "malformed program");
+    job_.program.registers = registers;
+    job_.program.result = result;
+  }
+
+  // Keep the array alive as long as the job and check that it has at least `count` times `width` entries. It is
+  // never converted: the copy would be gone before the job is run.
+  template <class S>
+  const S* hold(nb::handle h, i64 count, i64 width = 1) {
+    Array<S> array;
+    require(nb::try_cast(h, array, false), "an array of a job has the wrong type or is not contiguous");
+    require(i64(array.size()) / width >= count, "an array is too short for its job");
+    held_.push_back(nb::borrow(h));
+    return array.data();
+  }
+
+  Sparse<T> sparse(nb::tuple t, i64 rows, i64 d) {
+    Sparse<T> s;
+    require(t.size() == 3, "malformed sparse rows");
+    s.start = hold<i64>(t[2], rows + 1);
+    bool sound = s.start[0] >= 0;
+    for (i64 i = 0; i < rows; ++i) sound &= s.start[i] <= s.start[i + 1];
+    require(sound, "malformed sparse rows");
+    s.data = hold<T>(t[0], s.start[rows]);
+    s.index = hold<std::int32_t>(t[1], s.start[rows]);
+    for (i64 i = s.start[0]; i < s.start[rows]; ++i) sound &= s.index[i] >= 0 && s.index[i] < d;
+    require(sound, "malformed sparse rows");
+    return s;
+  }
+
+  Operand<T> operand(nb::tuple t) {
+    Operand<T> o;
+    require(t.size() == 6, "malformed operand");
+    o.kind = static_cast<Stat>(nb::cast<int>(t[0]));
+    o.d = nb::cast<i64>(t[1]);
+    require(o.kind >= Stat::dot && o.kind <= Stat::sqsum && o.d > 0, "malformed operand");
+    if (!t[4].is_none()) o.weight = hold<T>(t[4], o.d);
+    const auto window = nb::cast<std::pair<double, double>>(t[5]);
+    o.low = static_cast<T>(window.first);
+    o.high = static_cast<T>(window.second);
+    o.sparse = nb::isinstance<nb::tuple>(t[2]);
+    if (o.sparse) {
+      o.xs = sparse(nb::cast<nb::tuple>(t[2]), job_.n, o.d);
+      o.zs = sparse(nb::cast<nb::tuple>(t[3]), job_.m, o.d);
+    } else {
+      const i64 panel = engine<T>().panel;
+      o.x = hold<T>(t[2], job_.n, o.d);
+      o.z = hold<T>(t[3], (job_.m + panel - 1) / panel * panel, o.d);
+    }
+    return o;
+  }
+
+  Job<T> job_;
+  std::vector<nb::object> held_;
+};
+
+template <class T>
+void pack(Array<T> z, Output<T> out) {
+  const i64 panel = engine<T>().panel;
+  require(z.ndim() == 2 && i64(out.size()) == (i64(z.shape(0)) + panel - 1) / panel * panel * i64(z.shape(1)),
+          "out has the wrong size");
+  const T* from = z.data();
+  T* to = out.data();
+  const i64 m = z.shape(0), d = z.shape(1);
+  nb::gil_scoped_release release;
+  engine<T>().pack(from, m, d, to);
+}
+
+template <class T>
+void bind(nb::module_& module, const char* name) {
+  nb::class_<PyJob<T>>(module, name)
+      .def(nb::init<const std::vector<std::vector<int>>&, const std::vector<std::vector<double>>&, int, int, nb::list, nb::list,
+                    nb::list, i64, i64>(),
+           "code"_a, "constants"_a, "registers"_a, "result"_a, "operands"_a, "rows"_a, "cols"_a, "n"_a, "m"_a)
+      .def("dense", &PyJob<T>::dense, "r0"_a, "r1"_a, "c0"_a, "c1"_a, "out"_a.noconvert())
+      .def("dense_symmetric", &PyJob<T>::dense_symmetric, "r0"_a, "r1"_a, "out"_a.noconvert())
+      .def("matvec", &PyJob<T>::matvec, "r0"_a, "r1"_a, "v"_a.noconvert(), "out"_a.noconvert())
+      .def("matvec_symmetric", &PyJob<T>::matvec_symmetric, "first"_a, "step"_a, "v"_a.noconvert(),
+           "out"_a.noconvert());
+  module.def("pack", &pack<T>, "z"_a.noconvert(), "out"_a.noconvert());
+}
+
+}  // namespace
+}  // namespace mercer
+
+NB_MODULE(_core, module) {
+  using namespace mercer;
+  module.doc() = "Blocks of kernel values: pair statistics, formula programs, products with vectors.";
+  bind<float>(module, "JobFloat32");
+  bind<double>(module, "JobFloat64");
+  module.def("isa", [] { return isa(); }, "The instruction set in use.");
+  module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);
+  module.attr("STATS") = nb::make_tuple("dot", "sqdist", "l1", "chi2", "minimum", "sqsum");
+  module.attr("OPS") =
+      nb::make_tuple("stat", "row", "col", "add", "sub", "mul", "div", "min", "max", "atan2", "affine", "exp", "log",
+                     "log1p", "sqrt", "tanh", "iszero", "rdiv", "lower", "upper", "powi", "powc");
+  module.attr("BAND") = engine<float>().band;
+}

@@ -1,0 +1,158 @@
+// The formula of a kernel, applied to one strip: statistics first, then one instruction after the other.
+#pragma once
+
+#include "statistics.hpp"
+
+namespace mercer::MERCER_ISA {
+
+template <class T, class F>
+inline void unary(T* dst, const T* a, i64 size, F f) {
+  for (i64 i = 0; i < size; i += lanes<T>) store(dst + i, V<T>(f(load(a + i))));
+}
+template <class T, class F>
+inline void binary(T* dst, const T* a, const T* b, i64 size, F f) {
+  for (i64 i = 0; i < size; i += lanes<T>) store(dst + i, V<T>(f(load(a + i), load(b + i))));
+}
+
+template <class T>
+class Strip {  // scratch of one thread: the registers of the program, each max_rows x strip_cols
+ public:
+  explicit Strip(const Job<T>& job)
+      : job_(job),
+        values_(static_cast<std::size_t>(job.program.registers * size_)),
+        left_(job.operands.size()) {}
+
+  // Make ready the rows r0..r1 (at most a band) that `evaluate` will be asked for.
+  void enter(i64 r0, i64 r1) {
+    band_ = r0;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      const Operand<T>& o = job_.operands[i];
+      if (o.sparse) continue;
+      left_[i].resize(static_cast<std::size_t>(band_rows * o.d));
+      interleave(o, r0, r1, left_[i].data());
+    }
+  }
+
+  // Kernel values of rows r..r+rows against columns c..c+cols (c and cols multiples of the panel).
+  const T* evaluate(i64 r, int rows, i64 c, i64 cols) {
+    for (const Instruction& i : job_.program.code) step(i, r, rows, c, cols);
+    return reg(job_.program.result);
+  }
+
+ private:
+  T* reg(int k) { return values_.data() + k * size_; }
+
+  void step(const Instruction& i, i64 r, int rows, i64 c, i64 cols) {
+    using U = V<T>;
+    const i64 size = rows * cols;
+    T* dst = reg(i.dst);
+    const T* b = reg(i.b);
+    // Adding -0 rather than 0 keeps the sign of a zero, which atan2 looks at.
+    const T k = static_cast<T>(i.c), e = i.e == 0 ? T(-0.0) : static_cast<T>(i.e), p = static_cast<T>(i.p);
+    switch (i.op) {
+      case Op::stat: return statistic(i.a, r, rows, c, cols, dst);
+      case Op::row:
+        for (int q = 0; q < rows; ++q) std::fill_n(dst + q * cols, cols, job_.rows[i.a][r + q]);
+        return;
+      case Op::col: {
+        const i64 have = std::min(cols, job_.m - c);
+        for (int q = 0; q < rows; ++q) {
+          std::copy_n(job_.cols[i.a] + c, have, dst + q * cols);
+          std::fill(dst + q * cols + have, dst + (q + 1) * cols, T(1));
+        }
+        return;
+      }
+      default: break;
+    }
+    const T* a = reg(i.a);
+    switch (i.op) {
+      case Op::add: return binary(dst, a, b, size, [=](U x, U y) { return (x * k + e) + y; });
+      case Op::sub: return binary(dst, a, b, size, [=](U x, U y) { return (x * k + e) - y; });
+      case Op::mul: return binary(dst, a, b, size, [=](U x, U y) { return (x * k + e) * y; });
+      case Op::div: return binary(dst, a, b, size, [=](U x, U y) { return (x * k + e) / y; });
+      case Op::min: return binary(dst, a, b, size, [=](U x, U y) { return min<T>(x * k + e, y); });
+      case Op::max: return binary(dst, a, b, size, [=](U x, U y) { return max<T>(x * k + e, y); });
+      case Op::atan2: return binary(dst, a, b, size, [=](U x, U y) { return atan2<T>(x * k + e, y); });
+      case Op::affine: return unary(dst, a, size, [=](U x) { return x * k + e; });
+      case Op::exp: return unary(dst, a, size, Exponent<T>(i.c, i.e));
+      case Op::log: return unary(dst, a, size, [=](U x) { return log<T>(x * k + e); });
+      case Op::log1p: return unary(dst, a, size, [=](U x) { return log1p<T>(x * k + e); });
+      case Op::sqrt: return unary(dst, a, size, [=](U x) { return sqrt<T>(x * k + e); });
+      case Op::tanh: return unary(dst, a, size, [=](U x) { return tanh<T>(x * k + e); });
+      case Op::iszero: return unary(dst, a, size, [=](U x) { return x * k + e == T(0) ? splat<T>(T(1)) : U{}; });
+      case Op::rdiv: return unary(dst, a, size, [=](U x) { return p / (x * k + e); });
+      case Op::lower: return unary(dst, a, size, [=](U x) { return max<T>(x * k + e, splat<T>(p)); });
+      case Op::upper: return unary(dst, a, size, [=](U x) { return min<T>(x * k + e, splat<T>(p)); });
+      case Op::powi: return power(dst, a, size, k, e, static_cast<int>(i.p));
+      case Op::powc:
+        return unary(dst, a, size, [=, f = Exponent<T>(i.p, 0)](U x) { return f(log<T>(x * k + e)); });
+      default: return;
+    }
+  }
+
+  static void power(T* dst, const T* a, i64 size, T k, T e, int n) {
+    using U = V<T>;
+    switch (n) {
+      case -2: return unary(dst, a, size, [=](U x) { x = x * k + e; return T(1) / (x * x); });
+      case -1: return unary(dst, a, size, [=](U x) { return T(1) / (x * k + e); });
+      case 2: return unary(dst, a, size, [=](U x) { x = x * k + e; return x * x; });
+      case 3: return unary(dst, a, size, [=](U x) { x = x * k + e; return x * x * x; });
+      case 4: return unary(dst, a, size, [=](U x) { x = x * k + e; x *= x; return x * x; });
+      default: return unary(dst, a, size, [=](U x) { return powi<T>(x * k + e, n); });
+    }
+  }
+
+  // exp makes a relative error of an absolute one: where its argument is -20 or less, a float32 sum that is off by
+  // a few units in the last place would cost a kernel value its fifth digit. Those few are summed again in double.
+  template <Stat S>
+  static void refine(const Operand<float>& o, const float* x, int rows, i64 c, i64 cols, float* values) {
+    if (!above(values, rows * cols, o.low)) return;
+    for (int i = 0, size; i < rows; i += size, x += size * o.d) {
+      size = group(rows - i);
+      for (int q = 0; q < size; ++q)
+        for (i64 p = 0; p < cols; p += panel<float>) {
+          float* v = values + (i + q) * cols + p;
+          if (above(v, panel<float>, o.low)) micro_double<S>(o, x + q, size, o.z + (c + p) * o.d, v);
+        }
+    }
+  }
+
+  static bool above(const float* values, i64 size, float low) {
+    V<float> top = load(values);
+    for (i64 i = lanes<float>; i < size; i += lanes<float>) top = max<float>(top, load(values + i));
+    bool any = false;
+    for (int i = 0; i < lanes<float>; ++i) any |= top[i] > low;
+    return any;
+  }
+
+  void statistic(int which, i64 r, int rows, i64 c, i64 cols, T* dst) {
+    const Operand<T>& o = job_.operands[which];
+    const T* x = left_[which].data() + (r - band_) * o.d;
+    measure(o, x, r, rows, c, cols, dst);
+    if constexpr (sizeof(T) == 4) {
+      if (o.high > 0 && !o.sparse) {
+        if (o.kind == Stat::sqdist) refine<Stat::sqdist>(o, x, rows, c, cols, dst);
+        if (o.kind == Stat::l1) refine<Stat::l1>(o, x, rows, c, cols, dst);
+      }
+    }
+  }
+
+  void measure(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, T* dst) {
+    switch (o.kind) {
+      case Stat::dot: return strip_stat<T, Stat::dot>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+      case Stat::sqdist: return strip_stat<T, Stat::sqdist>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+      case Stat::l1: return strip_stat<T, Stat::l1>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+      case Stat::chi2: return strip_stat<T, Stat::chi2>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+      case Stat::minimum: return strip_stat<T, Stat::minimum>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+      case Stat::sqsum: return strip_stat<T, Stat::sqsum>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+    }
+  }
+
+  static constexpr i64 size_ = max_rows * strip_cols<T>;
+  const Job<T>& job_;
+  Buffer<T> values_, spread_;
+  std::vector<Buffer<T>> left_;  // the band's rows for each operand, interleaved
+  i64 band_ = 0;
+};
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,20 @@
+"""Sets of points, and what a kernel may ask about pairs of them."""
+
+from mercer.points.comparison import Comparison, diagonal
+from mercer.points.formula import Formula, Untraceable, trace
+from mercer.points.pair import Block, Diagonal, Pair, PointMap, PointValues
+from mercer.points.points import Points
+
+__all__ = [
+    "Block",
+    "Comparison",
+    "Diagonal",
+    "Formula",
+    "Pair",
+    "PointMap",
+    "PointValues",
+    "Points",
+    "Untraceable",
+    "diagonal",
+    "trace",
+]

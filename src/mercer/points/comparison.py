@@ -1,0 +1,369 @@
+"""Every left point against every right point under one formula, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer import _core
+from mercer.points import formula as symbolic
+from mercer.points.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
+from mercer.points.points import Points, is_foreign
+from mercer.points.program import STAT, compile_formula
+from mercer.points.threads import cores, run
+
+_BAND: int = _core.BAND  # rows a thread takes at a time
+_INLINE = 40_000  # pairs below which a second thread costs more than it brings
+_TILE = 1 << 19  # pairs in a block that is evaluated by array operations
+# Differences may be squared before they are scaled while both stay within these (values below, scales above).
+_SAFE = {np.dtype(np.float32): (1e15, 1e-12), np.dtype(np.float64): (1e140, 1e-140)}
+
+Rows = slice | np.ndarray
+_ALL = slice(0, None)
+
+
+class Comparison:
+    """All pairs between two sets of points under the formula `of`.
+
+    Parameters
+    ----------
+    of
+        The formula: a function of a `Pair`.
+    left, right
+        The points. Where `right` is None it is the left ones, and symmetric work is done once.
+    formula
+        The traced form of `of`, when the caller has it already.
+
+    Notes
+    -----
+    Traceable formulas on NumPy or SciPy data run in the core, in strips that stay in the cache. Others (a
+    Python function, a Bessel function, torch tensors) are evaluated on tiles by array operations.
+    """
+
+    def __init__(
+        self,
+        of: Callable[[Pair], Any],
+        left: Points,
+        right: Points | None = None,
+        formula: symbolic.Formula | None = None,
+    ) -> None:
+        self.of = of
+        self.left = left
+        self.right = left if right is None else right
+        self.symmetric = self.right is left
+        self.foreign = left.foreign
+        if self.foreign != self.right.foreign:
+            raise TypeError(
+                f"one set of points is a {type(left.data).__name__}, the other a "
+                f"{type(self.right.data).__name__}; pass both "
+                "as NumPy arrays or both as tensors of one library."
+            )
+        if formula is None and not self.foreign:
+            formula = symbolic.trace(of, left)
+        self._formula = None if self.foreign else formula
+        self._job: Any = None
+        self.dtype: Any = None
+        if self._formula is not None:
+            self._build(self._formula)
+        else:
+            self._probe()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of left and right points."""
+        return len(self.left), len(self.right)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the core runs the formula."""
+        return self._job is not None
+
+    # -- the core's way ---------------------------------------------------------------------------------
+
+    def _build(self, formula: symbolic.Formula) -> None:
+        views: dict[symbolic.Path, tuple[Points, Points]] = {}
+        extreme = []
+        for leaf in symbolic.leaves(formula):
+            sides = views[leaf.path] = views.get(leaf.path) or self._views(leaf.path)
+            if isinstance(leaf, symbolic.StatLeaf):
+                self._check(leaf, *sides)
+                if self._is_extreme(leaf, *sides):
+                    extreme.append(leaf)
+        program = compile_formula(formula, frozenset(extreme), self._derivable(views, formula))
+        used = [views[leaf.path][i].dtype for leaf in program.stats for i in (0, 1)]
+        self.dtype = np.result_type(*used) if used else np.result_type(self.left.dtype, self.right.dtype)
+        operands = [
+            (*self._operand(leaf, *views[leaf.path]), window)
+            for leaf, window in zip(program.stats, program.windows, strict=True)
+        ]
+        rows = [self._vector(views[leaf.path][0].values(leaf.function)) for leaf in program.rows]
+        cols = [self._vector(views[leaf.path][1].values(leaf.function)) for leaf in program.cols]
+        job = _core.JobFloat32 if self.dtype == np.float32 else _core.JobFloat64
+        n, m = self.shape
+        self._job = job(program.code, program.constants, program.registers, program.result, operands, rows, cols, n, m)
+
+    def _views(self, path: symbolic.Path) -> tuple[Points, Points]:
+        left, right = self.left, self.right
+        for map in path:
+            left, right = left.through(map), (left.through(map) if right is left else right.through(map))
+        return left, right
+
+    @staticmethod
+    def _check(leaf: symbolic.StatLeaf, left: Points, right: Points) -> None:
+        same_width(left, right)
+        scale_fits(leaf.scale, left.width)
+
+    @staticmethod
+    def _is_extreme(leaf: symbolic.StatLeaf, left: Points, right: Points) -> bool:
+        if not isinstance(leaf.scale, float | int) or leaf.kind not in ("sqdist", "l1"):
+            return False
+        largest, smallest = _SAFE[np.result_type(left.dtype, right.dtype)]
+        return leaf.scale < smallest or max(left.extent, right.extent) > largest
+
+    @staticmethod
+    def _derivable(views: dict[Any, tuple[Points, Points]], formula: symbolic.Formula) -> frozenset[symbolic.Path]:
+        """Return the paths whose inner products may be taken from distances that are computed anyway.
+
+        The error of that is a few units of |x|^2 + |z|^2, so all lengths must be alike for it to be one of |x| |z|.
+        """
+        if not any(isinstance(leaf, symbolic.StatLeaf) and leaf.kind == "dot" for leaf in symbolic.leaves(formula)):
+            return frozenset()
+        kinds: dict[symbolic.Path, set[str]] = {}
+        for leaf in symbolic.leaves(formula):
+            if isinstance(leaf, symbolic.StatLeaf) and isinstance(leaf.scale, float | int):
+                kinds.setdefault(leaf.path, set()).add(leaf.kind)
+        return frozenset(
+            path
+            for path, kind in kinds.items()
+            if {"dot", "sqdist"} <= kind
+            and not any(sparse.issparse(p.vectors) for p in views[path])
+            and _alike(*views[path])
+        )
+
+    def _vector(self, values: Any) -> np.ndarray:
+        return np.ascontiguousarray(values, dtype=self.dtype)
+
+    def _operand(self, leaf: symbolic.StatLeaf, left: Points, right: Points) -> tuple[Any, ...]:
+        x, z = left.vectors, right.vectors
+        d = left.width
+        weight = None
+        if leaf.scale != 1:
+            with np.errstate(over="ignore"):  # an infinite weight would make the distance of equal points NaN
+                weight = np.broadcast_to(1.0 / np.asarray(leaf.scale), (d,)).clip(max=np.finfo(self.dtype).max)
+            weight = self._vector(weight)
+        kind = STAT[leaf.kind]
+        if sparse.issparse(x) or sparse.issparse(z):
+            return kind, d, self._compressed(x), self._compressed(z), weight
+        x = np.ascontiguousarray(x, dtype=self.dtype)
+        if right.dtype == self.dtype:
+            packed = right.packed
+        else:
+            packed = Points(z.astype(self.dtype), right.name).packed
+        return kind, d, x, packed, weight
+
+    def _compressed(self, v: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        csr = sparse.csr_array(v)
+        csr.sort_indices()
+        return (
+            csr.data.astype(self.dtype, copy=False),
+            csr.indices.astype(np.int32, copy=False),
+            csr.indptr.astype(np.int64),
+        )
+
+    # -- the array way ----------------------------------------------------------------------------------
+
+    def _probe(self) -> None:
+        """Evaluate one pair: errors come early, per-point work is done before threads ask for it."""
+        self._views(())
+        if not self.foreign:
+            for points in (self.left,) if self.symmetric else (self.left, self.right):
+                self.of(Diagonal(points.take(slice(0, 1))))
+        first = self.block(slice(0, 1), slice(0, 1))
+        self.dtype = first.dtype
+
+    def _evaluate(self, left: Points, right: Points) -> Any:
+        block = Block(left, right)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite gets a sentence below
+            value = self.of(block)
+        if self.foreign:
+            like = left.vectors
+            xp = block.xp
+            if not hasattr(value, "dtype"):
+                value = xp.asarray(value, dtype=like.dtype, device=like.device)
+            return value if tuple(value.shape) == block.shape else xp.broadcast_to(value, block.shape)
+        if not isinstance(value, np.ndarray) or value.shape != block.shape:
+            dtype = self.dtype or np.result_type(left.dtype, right.dtype)
+            value = np.broadcast_to(np.asarray(value, dtype=dtype), block.shape)
+        return value
+
+    # -- results ----------------------------------------------------------------------------------------
+
+    def block(self, rows: Rows, cols: Rows) -> Any:
+        """Return the values of some rows against some columns, each a slice or an array of indices."""
+        contiguous = isinstance(rows, slice) and isinstance(cols, slice)
+        if self.compiled and contiguous:
+            r0, r1, _ = rows.indices(len(self.left))  # type: ignore[union-attr]
+            c0, c1, _ = cols.indices(len(self.right))  # type: ignore[union-attr]
+            out = np.empty((r1 - r0, c1 - c0), self.dtype)
+            if out.size:
+                self._checked(self._job.dense(r0, r1, c0, c1, out), out, rows, cols)
+            return out
+        left, right = self.left.take(rows), self.right.take(cols)
+        if self.compiled:
+            values, finite = Comparison(self.of, left, right, self._formula).compute()
+            return self._checked(finite, values, rows, cols)
+        return _require_finite(self._evaluate(left, right), rows, cols)
+
+    def dense(self, out: Any = None) -> Any:
+        """Return the whole matrix."""
+        n, m = self.shape
+        if self.foreign:
+            return self._stack([self.block(slice(r0, r1), slice(0, m)) for r0, r1 in self._spans(n, m)])
+        if out is None:
+            out = np.empty((n, m), self.dtype)
+        if not self.compiled:
+            run(lambda span: self._fill(span, out), self._spans(n, m))
+            return out
+        values, finite = self.compute(out)
+        return self._checked(finite, values)
+
+    def compute(self, out: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
+        """Return the whole matrix as the core computes it, and whether every value is finite."""
+        n, m = self.shape
+        if out is None:
+            out = np.empty((n, m), self.dtype)
+        if n * m <= _INLINE:
+            return out, self._job.dense_symmetric(0, n, out) if self.symmetric else self._job.dense(0, n, 0, m, out)
+        if self.symmetric:
+            done = run(lambda r: self._job.dense_symmetric(r, min(r + _BAND, n), out), range(0, n, _BAND))
+        else:
+            done = run(lambda r: self._job.dense(r, min(r + _BAND, n), 0, m, out[r : r + _BAND]), range(0, n, _BAND))
+        return out, all(done)
+
+    def _fill(self, span: tuple[int, int], out: np.ndarray) -> None:
+        """Evaluate one band of rows by array operations; a symmetric one from its diagonal rightwards."""
+        r0, r1 = span
+        start = r0 if self.symmetric else 0
+        values = self.block(slice(r0, r1), slice(start, len(self.right)))
+        out[r0:r1, start:] = values
+        if self.symmetric:
+            out[r1:, r0:r1] = values[:, r1 - r0 :].T
+
+    def _spans(self, n: int, m: int) -> list[tuple[int, int]]:
+        height = max(1, _TILE // m)
+        return [(r, min(r + height, n)) for r in range(0, n, height)]
+
+    def matvec(self, v: Any) -> Any:
+        """Return the matrix times `v` (m,) or (m, k), without forming the matrix."""
+        n, m = self.shape
+        if not self.foreign:
+            v = np.asarray(v)
+        elif not is_foreign(v):
+            raise TypeError(
+                f"the points are a {type(self.left.data).__name__}, the vector a {type(v).__name__}; pass both as "
+                "arrays of one library."
+            )
+        if v.ndim not in (1, 2) or v.shape[0] != m:
+            raise ValueError(
+                f"the vector has shape {tuple(v.shape)}; this matrix is {n} x {m} and needs ({m},) or ({m}, k)."
+            )
+        if self.foreign or not self.compiled:
+            return self._matvec_by_tiles(v)
+        if np.iscomplexobj(v):
+            return self.matvec(v.real) + 1j * self.matvec(v.imag)
+        columns = np.ascontiguousarray(v.reshape(m, -1), dtype=self.dtype)
+        k = columns.shape[1]
+        if self.symmetric:
+            step = cores() if n * n * k > _INLINE else 1
+            parts = [np.zeros((n, k)) for _ in range(step)]
+            run(lambda i: self._job.matvec_symmetric(i, step, columns, parts[i]), range(step))
+            out = parts[0]
+            for part in parts[1:]:
+                out += part
+        else:
+            out = np.zeros((n, k))
+            height = -(-n // cores()) if n * m * k > _INLINE else n
+            spans = [(r, min(r + height, n)) for r in range(0, n, height)]
+            run(lambda s: self._job.matvec(s[0], s[1], columns, out[s[0] : s[1]]), spans)
+        if not np.isfinite(out).all():
+            self._explain_overflow(v)
+        return out.reshape((n, *v.shape[1:])).astype(np.result_type(self.dtype, v.dtype), copy=False)
+
+    def _matvec_by_tiles(self, v: Any) -> Any:
+        n, m = self.shape
+        spans = self._spans(n, m)
+        if self.foreign:
+            return self._stack([self.block(slice(r0, r1), slice(0, m)) @ v for r0, r1 in spans])
+        if not self.symmetric:
+            return np.concatenate(run(lambda s: self.block(slice(*s), slice(0, m)) @ v, spans))
+        out = np.zeros((n, *v.shape[1:]), np.result_type(self.dtype, v.dtype))
+        for r0, r1 in spans:
+            part = self.block(slice(r0, r1), slice(r0, n))
+            out[r0:r1] += part @ v[r0:]
+            out[r1:] += part[:, r1 - r0 :].T @ v[r0:r1]
+        return out
+
+    def diag(self) -> Any:
+        """Return the values of each left point with itself."""
+        return diagonal(self.of, self.left)
+
+    def _stack(self, parts: list[Any]) -> Any:
+        return parts[0] if len(parts) == 1 else Block(self.left, self.right).xp.concat(parts, axis=0)
+
+    # -- values that are not finite ---------------------------------------------------------------------
+
+    def _checked(self, finite: bool, out: np.ndarray, rows: Rows = _ALL, cols: Rows = _ALL) -> np.ndarray:
+        return out if finite else _require_finite(out, rows, cols)
+
+    def _explain_overflow(self, v: np.ndarray) -> None:
+        if not np.isfinite(v).all():
+            raise ValueError("the vector contains NaN or infinite values; it must be finite.")
+        for r in range(0, len(self.left), _BAND):
+            self.block(slice(r, r + _BAND), slice(0, len(self.right)))
+        raise FloatingPointError(
+            f"the product overflows {self.dtype}: its terms are finite, their sum is not. Scale the vector."
+        )
+
+
+def _alike(left: Points, right: Points) -> bool:
+    """Return whether all points have about the same length."""
+    if max(left.extent, right.extent) > min(largest for largest, _ in _SAFE.values()):
+        return False
+    squares = [p.values(squared_norms) for p in (left, right)]
+    return bool(0 < max(s.max() for s in squares) <= 16 * min(s.min() for s in squares))
+
+
+def diagonal(of: Callable[[Pair], Any], points: Points) -> Any:
+    """Return the formula at each point paired with itself."""
+    pair = Diagonal(points)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite gets a sentence below
+        value = of(pair)
+    if points.foreign:
+        like = points.vectors
+        if not hasattr(value, "dtype"):
+            value = pair.xp.asarray(value, dtype=like.dtype, device=like.device)
+        return pair.xp.broadcast_to(value, (len(points),))
+    if not isinstance(value, np.ndarray):
+        value = np.full(len(points), value, points.dtype)
+    return _require_finite(value)
+
+
+def _require_finite(values: Any, rows: Rows = _ALL, cols: Rows = _ALL) -> Any:
+    """Raise, naming the first pair, unless every value of a NumPy block (or diagonal) is finite."""
+    if not isinstance(values, np.ndarray) or np.isfinite(values).all():
+        return values
+    at = np.argwhere(~np.isfinite(values))[0]
+    i, j = _number(rows, at[0]), _number(cols, at[-1])
+    remedy = "pass float64 data or scale the features" if values.dtype == np.float32 else "scale the features"
+    raise FloatingPointError(
+        f"the kernel value of points {i} and {j} is {values[tuple(at)]}, outside the range of {values.dtype}; {remedy} "
+        "(sklearn.preprocessing.StandardScaler)."
+    )
+
+
+def _number(chosen: Rows, at: Any) -> int:
+    """Return which point stands at a place of a selection."""
+    return int(at) + (chosen.start or 0) if isinstance(chosen, slice) else int(chosen[at])

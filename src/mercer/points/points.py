@@ -1,0 +1,355 @@
+"""A set of points of any kind, with the work done once per point remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from scipy import sparse
+
+from mercer import _core
+
+# A sparse matrix this dense, or this small, is faster compared as an ordinary one.
+_DENSE_ENOUGH = 0.02
+_DENSE_BYTES = 256 * 2**20
+
+
+class NoMatrix(ValueError):
+    """Points that are no rows of one matrix, though they may be numbers: a flat list, rows of different lengths."""
+
+
+class Points:
+    """Points to be compared: rows of a matrix or a table, or any sequence of objects.
+
+    Nothing is converted until a kernel asks for it: `vectors` demands numbers, `items` takes the points as
+    they are, and `through` derives another set of points (a choice of columns, a feature map, ...) which is
+    computed once however many kernels and blocks ask for it.
+
+    Parameters
+    ----------
+    data
+        A NumPy array, a SciPy sparse matrix or array, a pandas or polars table, a torch tensor, or a sequence
+        of arbitrary objects.
+    name
+        What error messages call it.
+
+    Examples
+    --------
+    >>> points = Points([[0.0, 1.0], [2.0, 3.0]])
+    >>> len(points), points.width
+    (2, 2)
+    """
+
+    def __init__(self, data: Any, name: str = "X") -> None:
+        self.data = data
+        self.name = name
+        self._derived: dict[Hashable, Any] = {}
+        single = isinstance(data, str | bytes | dict) and not sparse.issparse(data)
+        if single or getattr(data, "ndim", 1) == 0:
+            raise TypeError(
+                f"{name} is a single {type(data).__name__}; pass a sequence of points or a matrix with one "
+                "row per point."
+            )
+        try:
+            self._size = int(data.shape[0]) if hasattr(data, "shape") else len(data)
+        except TypeError:
+            raise TypeError(
+                f"{name} is a {type(data).__name__}, which has no length; pass a sequence or a matrix of points."
+            ) from None
+        if self._size == 0:
+            raise ValueError(f"{name} is empty: it has 0 points; at least one is needed.")
+
+    @classmethod
+    def of(cls, data: Any, name: str = "X") -> Points:
+        """Return `data` as points, unchanged when it already is."""
+        return data if isinstance(data, Points) else cls(data, name)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} points of {type(self.data).__name__}>"
+
+    # -- what kernels read ------------------------------------------------------------------------------
+
+    @cached_property
+    def vectors(self) -> Any:
+        """The points as rows of a finite floating-point matrix: NumPy, CSR or, when given one, torch."""
+        return _as_vectors(self.data, self.name)
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates of each vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether the points are vectors of numbers rather than other objects."""
+        if getattr(self.data, "ndim", 2) == 1:
+            return False
+        try:
+            return self.vectors is not None
+        except (TypeError, NoMatrix):
+            return False
+
+    @property
+    def dtype(self) -> Any:
+        """The floating-point type of the vectors; float64 for points that are not vectors."""
+        return self.vectors.dtype if self.numeric else np.dtype(np.float64)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the vectors belong to another array library (torch) rather than NumPy."""
+        return is_foreign(self.data)
+
+    @cached_property
+    def extent(self) -> float:
+        """The largest absolute coordinate."""
+        v = self.vectors
+        if sparse.issparse(v):
+            v = v.data if v.nnz else np.zeros(1)
+        return max(float(v.max()), -float(v.min()))
+
+    @cached_property
+    def packed(self) -> np.ndarray:
+        """The vectors in the layout that the core streams."""
+        v = self.vectors
+        panel = _core.panel(v.dtype == np.float32)
+        out = np.empty(-(-v.shape[0] // panel) * panel * v.shape[1], v.dtype)
+        _core.pack(v, out)
+        return out
+
+    @cached_property
+    def items(self) -> Sequence[Any]:
+        """The points as they are, one by one."""
+        data = self.data
+        if sparse.issparse(data):
+            data = data.tocsr()
+            return [data[i] for i in range(len(self))]
+        if hasattr(data, "columns"):
+            rows = np.asarray(data)
+            # A table of one column of texts (or other objects) is a list of them.
+            return list(rows[:, 0] if rows.shape[1] == 1 and not self.numeric else rows)
+        return data if hasattr(data, "__getitem__") else list(data)
+
+    # -- deriving ---------------------------------------------------------------------------------------
+
+    def through(self, map: Callable[[Points], Any]) -> Points:
+        """Return the points that `map` makes of these; equal maps share one result."""
+        found = self._derived.get(map)
+        if found is None:
+            found = self._derived[map] = Points(map(self), self.name)
+            if len(found) != len(self):
+                raise ValueError(f"{map!r} turned {len(self)} points into {len(found)}; it must keep their number.")
+        return found
+
+    def values(self, function: Callable[[Points], Any]) -> Any:
+        """Return one number per point; equal functions share one result."""
+        found = self._derived.get(function)
+        if found is None:
+            found = function(self)
+            if not self.foreign:
+                found = np.asarray(found)
+                if found.shape != (len(self),):
+                    raise ValueError(
+                        f"{function!r} must give one number per point: shape ({len(self)},), not {found.shape}."
+                    )
+                if not np.isfinite(found).all():
+                    i = int(np.argmin(np.isfinite(found)))
+                    raise ValueError(f"{function!r} gives {found[i]} at point {i}; it must be finite.")
+            self._derived[function] = found
+        return found
+
+    def take(self, rows: slice | np.ndarray) -> Points:
+        """Return some of the points; what was derived from all of them is cut, not computed again."""
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self
+        return _Taken(self, rows)
+
+
+class _Taken(Points):
+    """A selection from another set of points."""
+
+    def __init__(self, parent: Points, rows: slice | np.ndarray) -> None:
+        self._parent, self._rows = parent, rows
+        self.name = parent.name
+        self._derived = {}
+        self._size = len(range(len(parent))[rows]) if isinstance(rows, slice) else len(rows)
+
+    @cached_property
+    def data(self) -> Any:
+        return _select(self._parent.data, self._rows)
+
+    @cached_property
+    def vectors(self) -> Any:
+        return _select(self._parent.vectors, self._rows)
+
+    @property
+    def numeric(self) -> bool:
+        return self._parent.numeric
+
+    @property
+    def dtype(self) -> Any:
+        return self._parent.dtype
+
+    @property
+    def foreign(self) -> bool:
+        return self._parent.foreign
+
+    @property
+    def extent(self) -> float:
+        return self._parent.extent
+
+    def through(self, map: Callable[[Points], Any]) -> Points:
+        found = self._derived.get(map)
+        if found is None:
+            found = self._derived[map] = self._parent.through(map).take(self._rows)
+        return found
+
+    def values(self, function: Callable[[Points], Any]) -> Any:
+        return self._parent.values(function)[self._rows]
+
+
+def _select(data: Any, rows: slice | np.ndarray) -> Any:
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    if sparse.issparse(data):
+        return data.tocsr()[rows]
+    if hasattr(data, "shape"):
+        part = data[rows]
+        return np.ascontiguousarray(part) if isinstance(part, np.ndarray) and part.ndim == 2 else part
+    if isinstance(rows, slice):
+        return data[rows]
+    return [data[int(i)] for i in rows]
+
+
+def is_foreign(data: Any) -> bool:
+    """Return whether `data` is an array of a library other than NumPy and SciPy."""
+    return (
+        not isinstance(data, np.ndarray | list | tuple)
+        and array_api_compat.is_array_api_obj(data)
+        and not array_api_compat.is_numpy_array(data)
+        and not sparse.issparse(data)
+    )
+
+
+def _as_vectors(data: Any, name: str) -> Any:
+    if type(data) is np.ndarray and data.ndim == 2 and data.dtype in (np.float64, np.float32):
+        matrix = np.ascontiguousarray(data)
+    elif is_foreign(data):
+        return _foreign_vectors(data, name)
+    elif sparse.issparse(data):
+        return _sparse_vectors(data, name)
+    else:
+        matrix = _convert(data, name)
+    if matrix.shape[1] == 0:
+        raise ValueError(f"{name} has 0 columns; at least one feature is needed.")
+    if not matrix.flags.aligned:  # a view into a file or a record
+        matrix = matrix.copy()
+    low, high = matrix.min(), matrix.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise ValueError(_not_finite(name, matrix[row, column], f"row {row}, column {column}"))
+    return matrix
+
+
+def _not_finite(name: str, value: Any, where: str) -> str:
+    what = "NaN" if value != value else "an infinite value"
+    return (
+        f"{name} contains {what} at {where}; kernels compare finite numbers: impute or drop it "
+        "(sklearn.impute.SimpleImputer)."
+    )
+
+
+def _convert(data: Any, name: str) -> np.ndarray:
+    """Turn tables, lists and arrays of other types into a floating-point matrix, or say why not."""
+    if hasattr(data, "columns"):
+        data = _table_values(data, name)
+    if np.ma.is_masked(data):
+        where = ", ".join(map(str, np.argwhere(data.mask)[0]))
+        raise ValueError(f"{name} is masked at ({where}); kernels compare finite numbers: impute or drop it.")
+    try:
+        matrix = np.asarray(data)
+    except ValueError:
+        raise NoMatrix(
+            f"{name} is ragged: its rows have different lengths; a vector kernel needs the same number of "
+            "features in each."
+        ) from None
+    if matrix.dtype.kind == "O":
+        try:
+            matrix = matrix.astype(np.float64)
+        except (TypeError, ValueError):
+            matrix = np.asarray(matrix, dtype=object)
+    if matrix.dtype.kind not in "fiub" and matrix.size:
+        example = matrix.flat[0]
+        example = example.item() if hasattr(example, "item") else example
+        raise TypeError(
+            f"{name} is not numeric (it holds {type(example).__name__} {example!r:.60}); this kernel "
+            "compares vectors of numbers. "
+            "Encode it (sklearn.preprocessing.OneHotEncoder), choose the numeric columns with kernel.on(columns), "
+            "or use a kernel on objects such as FromFunction."
+        )
+    if matrix.ndim != 2:
+        raise NoMatrix(
+            f"{name} must be a matrix with one row per point; its shape is {matrix.shape}. "
+            "Use X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one point."
+        )
+    target = np.float32 if matrix.dtype.type in (np.float32, np.float16) else np.float64
+    return np.ascontiguousarray(matrix, dtype=target)
+
+
+def _table_values(table: Any, name: str) -> Any:
+    values = table.to_numpy()
+    if values.dtype.kind != "O":
+        return values
+    numbers = []
+    for column in dict.fromkeys(table.columns):
+        series = np.asarray(table[column])
+        if series.dtype.kind not in "fiub":
+            example = series[0].item() if isinstance(series[0], np.generic) else series[0]
+            raise TypeError(
+                f"column {column!r} of {name} is not numeric (it holds {example!r:.60}); encode it, or choose the "
+                "numeric columns with kernel.on(columns)."
+            )
+        numbers.append(series)
+    return np.column_stack(numbers)
+
+
+def _sparse_vectors(data: Any, name: str) -> Any:
+    if len(data.shape) != 2:
+        raise NoMatrix(f"{name} must be a matrix with one row per point; its shape is {data.shape}.")
+    csr = sparse.csr_array(data)
+    if csr.dtype not in (np.float32, np.float64):
+        csr = csr.astype(np.float64)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    bad = ~np.isfinite(csr.data)
+    if bad.any():
+        at = int(np.argmax(bad))
+        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
+        raise ValueError(_not_finite(name, csr.data[at], f"row {row}, column {csr.indices[at]}"))
+    n, d = csr.shape
+    if d == 0:
+        raise ValueError(f"{name} has 0 columns; at least one feature is needed.")
+    if csr.nnz >= _DENSE_ENOUGH * n * d and n * d * csr.dtype.itemsize <= _DENSE_BYTES:
+        return csr.toarray()
+    return csr
+
+
+def _foreign_vectors(data: Any, name: str) -> Any:
+    xp = array_api_compat.array_namespace(data)
+    if data.ndim != 2:
+        raise ValueError(f"{name} must be a matrix with one row per point; its shape is {tuple(data.shape)}.")
+    if not xp.isdtype(data.dtype, "real floating"):
+        data = xp.astype(data, xp.float64)
+    if data.shape[1] == 0:
+        raise ValueError(f"{name} has 0 columns; at least one feature is needed.")
+    if not bool(xp.all(xp.isfinite(data))):
+        raise ValueError(
+            f"{name} contains NaN or infinite values; kernels compare finite numbers: impute or drop them."
+        )
+    return data

@@ -1,0 +1,131 @@
+"""Kernels of distances on data that defeats the usual formula |x|^2 - 2<x, z> + |z|^2.
+
+The truth is formed from direct differences of the very numbers stored, in a wider type: float64 for float32,
+long double for float64.
+"""
+
+import numpy as np
+import pytest
+
+from mercer import Gram
+from mercer.kernels import RBF, Cauchy, Laplacian, Matern, RationalQuadratic
+
+WIDER = {np.float32: np.float64, np.float64: np.longdouble}
+BOUND = {np.float32: 1e-5, np.float64: 1e-12}
+KERNELS = {
+    "RBF": RBF,
+    "Laplacian": Laplacian,
+    "Matern 1/2": lambda s: Matern(0.5, s),
+    "Matern 3/2": lambda s: Matern(1.5, s),
+    "Matern 5/2": lambda s: Matern(2.5, s),
+    "RationalQuadratic 0.7": lambda s: RationalQuadratic(0.7, s),
+    "RationalQuadratic 1": lambda s: RationalQuadratic(1.0, s),
+    "RationalQuadratic 5": lambda s: RationalQuadratic(5.0, s),
+    "RationalQuadratic 30": lambda s: RationalQuadratic(30.0, s),
+    "Cauchy": Cauchy,
+}
+# Multiples of the spread of the data: from values next to 1 to values that vanish.
+FACTORS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 30.0, 1e4)
+
+pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no wider type to compare float64 with")
+
+
+def clouds(dtype, n=60, d=6):
+    """Hostile data, each with the scale of its spread."""
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((n, d))
+    for offset in (0.0, 1e3, 1e6):
+        yield f"offset {offset:g}", (base + offset).astype(dtype), 1.0
+    side = np.where(np.arange(n)[:, None] % 2, 1e6, -1e6)
+    yield "two far clusters, seen from within", (base + side).astype(dtype), 1.0
+    yield "two far clusters, seen from afar", (base + side).astype(dtype), 1e6
+    twins = (base + 1e6).astype(dtype)
+    twins[1] = twins[0]
+    twins[3] = np.nextafter(twins[2], dtype(np.inf))
+    twins[5] = twins[4]
+    twins[5, 0] = np.nextafter(twins[4, 0], dtype(0))
+    yield "duplicates and neighbours", twins, 1.0
+    yield "duplicates and neighbours, magnified", twins, float(np.spacing(dtype(1e6)))
+    unit = 1e-30 if dtype is np.float32 else 1e-200
+    yield "tiny", (base * unit).astype(dtype), unit
+    yield "huge", (base / unit).astype(dtype), 1 / unit
+    widths = np.logspace(-3, 3, d)
+    yield "one scale per feature", (base * widths).astype(dtype), widths
+    yield "one scale per feature, offset", ((base + 1e3) * widths).astype(dtype), widths
+    yield "many features", (rng.standard_normal((n, 200)) + 10).astype(dtype), 5.0
+
+
+def truth(kernel, X):
+    wide = WIDER[X.dtype.type]
+    t = (X.astype(wide)[:, None] - X.astype(wide)[None]) / np.asarray(kernel.scale, np.float64).astype(wide)
+    if isinstance(kernel, Laplacian):
+        return np.exp(-np.abs(t).sum(axis=2))
+    q = (t**2).sum(axis=2)
+    if isinstance(kernel, RBF):
+        return np.exp(-q / 2)
+    if isinstance(kernel, Matern):
+        r = np.sqrt(2 * wide(kernel.nu) * q)
+        return {0.5: wide(1), 1.5: 1 + r, 2.5: 1 + r + r * r / 3}[kernel.nu] * np.exp(-r)
+    if isinstance(kernel, RationalQuadratic):
+        return np.exp(-wide(kernel.alpha) * np.log1p(q / (2 * wide(kernel.alpha))))
+    return 1 / (1 + q)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the truth underflows where it should
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("smallest", ["1e-10", "normal"])
+def test_relative_error_on_hostile_data(smallest, name, dtype):
+    """Of every kernel value down to 1e-10, and down to the smallest normal number of the type.
+
+    An exponent e that is rounded once is off by e times the rounding unit, and exp makes a relative error of
+    that: for float32 and e = 87 (a value of 1e-38) this alone is half of the bound.
+    """
+    low = float(smallest) if smallest != "normal" else np.finfo(dtype).tiny
+    worst = (0.0, "", 0.0)
+    for cloud, X, spread in clouds(dtype):
+        for factor in FACTORS:
+            scale = spread * factor
+            kernel = KERNELS[name](scale.tolist() if np.ndim(scale) else float(scale))
+            exact = truth(kernel, X)
+            wanted = exact >= low
+            error = np.abs(kernel(X) - exact)[wanted] / exact[wanted]
+            at = int(error.argmax())
+            worst = max(worst, (float(error[at]), f"{cloud}, scale x {factor:g}", float(exact[wanted][at])))
+    error, where, value = worst
+    assert error <= BOUND[dtype], f"relative error {error:.2g} at k = {value:.2g} ({where})"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_point_and_its_duplicates_have_similarity_one_exactly(name, dtype):
+    for cloud, X, spread in clouds(dtype):
+        X[7] = X[6]
+        for factor in FACTORS:
+            scale = spread * factor
+            kernel = KERNELS[name](scale.tolist() if np.ndim(scale) else float(scale))
+            K = Gram(kernel, X)
+            matrix = K.dense()
+            assert (np.diag(matrix) == 1).all(), cloud
+            assert matrix[6, 7] == matrix[7, 6] == 1, cloud
+            assert (matrix == matrix.T).all(), cloud
+            assert (matrix <= 1 + 2 * np.finfo(dtype).eps).all(), cloud
+            assert (K.diag() == 1).all(), cloud
+            np.testing.assert_array_equal(K.block([6, 3], [7, 0]), matrix[np.ix_([6, 3], [7, 0])])
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float32, 1e-44), (np.float64, 5e-324)])
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_scale_whose_inverse_overflows(name, dtype, scale):
+    X = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]], dtype)
+    for s in (scale, [scale, scale], [1.0, scale]):
+        K = KERNELS[name](s)(X)
+        assert (K[[0, 1, 2, 0], [0, 1, 2, 2]] == 1).all()
+        assert (K[1, [0, 2]] < 1e-20).all()
+
+
+def test_differences_of_neighbouring_numbers_are_seen():
+    """Where the differences are a few units of the last place, the kernel still resolves each of them."""
+    X = (1e6 + np.spacing(np.float32(1e6)) * np.arange(20, dtype=np.float32)[:, None]).astype(np.float32)
+    row = RBF(float(np.spacing(np.float32(1e6))))(X)[0]
+    np.testing.assert_allclose(row, np.exp(-0.5 * np.arange(20.0) ** 2), rtol=1e-5, atol=1e-44)
