@@ -1,0 +1,89 @@
+"""Feature maps of sums, products and multiples of kernels, from the maps of their parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted
+
+
+class TensorFeatures(TransformerMixin, BaseEstimator):
+    """All products of a feature of one map with a feature of another.
+
+    Phi(x) = Phi_1(x) (x) Phi_2(x), so that <Phi(x), Phi(z)> = <Phi_1(x), Phi_1(z)> <Phi_2(x), Phi_2(z)>.
+
+    Parameters
+    ----------
+    left, right : transformer
+        The two maps.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> TensorFeatures(FunctionTransformer(), FunctionTransformer()).fit_transform([[2.0, 3.0]]).tolist()
+    [[4.0, 6.0, 6.0, 9.0]]
+    """
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left = left
+        self.right = right
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit both maps."""
+        self.left_ = clone(self.left).fit(X, y)
+        self.right_ = clone(self.right).fit(X, y)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the products, the right map's features running fastest."""
+        check_is_fitted(self)
+        a, b = self.left_.transform(X), self.right_.transform(X)
+        if sparse.issparse(a) or sparse.issparse(b):
+            # Row i of the result is the Kronecker product of rows i: the transposed Khatri-Rao product.
+            a, b = sparse.csr_array(a), sparse.csr_array(b)
+            rows = [sparse.kron(a[[i]], b[[i]], format="csr") for i in range(a.shape[0])]
+            return sparse.csr_array(sparse.vstack(rows))
+        a, b = np.asarray(a), np.asarray(b)
+        return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Multiplication by a number."""
+
+    factor: float
+
+    def __call__(self, X: Any) -> Any:
+        return (X if sparse.issparse(X) else np.asarray(X)) * self.factor
+
+
+@dataclass(frozen=True)
+class ConstantColumn:
+    """One column that holds the same number for every point."""
+
+    value: float
+
+    def __call__(self, X: Any) -> Any:
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.full((n, 1), self.value)
+
+
+def concatenated(left: Any, right: Any) -> FeatureUnion:
+    """Return the map whose inner product is the sum of those of two maps."""
+    return FeatureUnion([("left", left), ("right", right)])
+
+
+def multiplied(base: Any, factor: float) -> Pipeline:
+    """Return the map whose inner product is `factor` times that of `base`."""
+    return make_pipeline(base, FunctionTransformer(Times(factor**0.5), accept_sparse=True))
+
+
+def preceded(step: Any, base: Any) -> Pipeline:
+    """Return the map that applies the function `step` to the points first."""
+    return make_pipeline(FunctionTransformer(step, accept_sparse=True), base)

@@ -1,0 +1,167 @@
+"""What every spectral law can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from mercer.features.spectral.frozen import describe, fingerprint, is_frozen
+
+Floats = NDArray[np.float64]
+Seed = int | np.random.RandomState | np.random.Generator | None
+
+_SMALLEST_UNIFORM = 2.0**-54
+_LARGEST_UNIFORM = 1.0 - 2.0**-53
+
+
+class SpectralLaw(ABC):
+    """A probability law on frequencies w in R^d.
+
+    Its characteristic function E cos(w . delta) is a stationary kernel k(x, x') = phi(x - x') with
+    phi(0) = 1, and every continuous stationary kernel with phi(0) = 1 arises so (Bochner, 1932).
+
+    A law is immutable. A subclass sets ``dim`` and ``n_uniforms`` and writes ``name``, ``frequencies``
+    and ``characteristic``; a law made from Gaussian vectors also writes ``from_gaussian(G, U)``, where
+    ``U`` holds the ``n_uniforms - dim`` uniforms that are left, and can then be sampled orthogonally.
+
+    Attributes
+    ----------
+    dim : int
+        Dimension d of the frequencies.
+    n_uniforms : int
+        How many uniforms make one frequency.
+    """
+
+    dim: int
+    n_uniforms: int
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The law in words, as a proof quotes it."""
+
+    @abstractmethod
+    def frequencies(self, U: Floats) -> Floats:
+        """Map uniforms in (0, 1), shape (n, n_uniforms), to frequencies, shape (n, dim)."""
+
+    @abstractmethod
+    def characteristic(self, delta: ArrayLike) -> Floats:
+        """E cos(w . delta) for each row of ``delta``, shape (m, dim)."""
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """The arguments that build this law again."""
+
+    def sample(self, n: int, random_state: Seed = None) -> Floats:
+        """Draw n independent frequencies, shape (n, dim)."""
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"The number of frequencies must be a positive integer, not {n!r}.")
+        rng = generator(random_state)
+        return self.frequencies(open_uniforms(rng.random((int(n), self.n_uniforms))))
+
+    def _differences(self, delta: ArrayLike) -> Floats:
+        array = np.asarray(delta, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != self.dim:
+            raise ValueError(
+                f"Differences must have shape (m, {self.dim}), one row per difference, for this law on "
+                f"R^{self.dim}; got shape {array.shape}."
+            )
+        return array
+
+    def _uniforms(self, U: ArrayLike, n_columns: int) -> Floats:
+        array = np.asarray(U, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != n_columns:
+            raise ValueError(
+                f"Uniforms must have shape (n, {n_columns}) for the law {self.name!r}; got shape {array.shape}."
+            )
+        return array
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{key}={_show(value)}" for key, value in self._parameters().items())
+        return f"{type(self).__name__}({arguments})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, SpectralLaw)
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def _key(self) -> Hashable:
+        return tuple(_freeze(value) for value in self._parameters().values())
+
+
+def generator(random_state: Seed) -> np.random.Generator:
+    """Turn whatever scikit-learn takes for ``random_state``, or a Generator, into a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(0, 2**31 - 1, size=4))
+
+
+def open_uniforms(U: Floats) -> Floats:
+    """Keep uniforms off 0 and 1, where quantile functions are infinite."""
+    return np.clip(U, _SMALLEST_UNIFORM, _LARGEST_UNIFORM)
+
+
+def check_dim(dim: Any) -> int:
+    """A dimension as an int of at least 1, or a sentence."""
+    if isinstance(dim, bool) or not isinstance(dim, Integral) or dim < 1:
+        raise ValueError(f"The dimension of a spectral law must be a positive integer, not {dim!r}.")
+    return int(dim)
+
+
+def check_scale(scale: Any, dim: int) -> float | Floats:
+    """A positive float, or a read-only array of one positive float per coordinate, or a sentence."""
+    try:
+        array = np.array(scale, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"scale must be a positive number, or {dim} of them; got {scale!r}.") from None
+    if array.ndim > 1 or (array.ndim == 1 and array.shape != (dim,)):
+        raise ValueError(
+            f"scale must be one number or one per coordinate, here {dim}; got shape {array.shape}. "
+            "Give a float to scale all coordinates alike."
+        )
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise ValueError(f"scale must be positive and finite, not {scale!r}; a typical distance is a good start.")
+    if array.ndim == 0:
+        return float(array)
+    array.flags.writeable = False
+    return array
+
+
+def check_weights(weights: ArrayLike, n: int) -> Floats:
+    """A read-only array of n probabilities, or a sentence."""
+    array = np.array(weights, dtype=np.float64)
+    if array.shape != (n,):
+        raise ValueError(f"There must be one weight for each of the {n} parts; got shape {array.shape}.")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"Weights are probabilities and cannot be negative or infinite; got {array.min():g}.")
+    if abs(array.sum() - 1.0) > 1e-9:
+        raise ValueError(f"Weights must sum to 1, but these sum to {array.sum():g}: divide them by their sum.")
+    array /= array.sum()
+    array.flags.writeable = False
+    return array
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_show(item) for item in value) + "]"
+    return describe(value) if is_frozen(value) else repr(value)
+
+
+def _freeze(value: Any) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.tobytes())
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(item) for item in value)
+    return fingerprint(value) if is_frozen(value) else value
