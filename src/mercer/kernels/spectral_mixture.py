@@ -1,0 +1,109 @@
+"""The spectral mixture kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.features.spectral import MixtureLaw, ShiftedGaussian
+from mercer.kernels.base import check_number, kernel
+from mercer.kernels.proof import Proof
+from mercer.kernels.stationary import Stationary
+from mercer.points import Pair, Points
+
+
+@kernel
+class SpectralMixture(Stationary):
+    r"""A mixture of Gaussians in frequency (Wilson and Adams, 2013): quasi-periodic patterns.
+
+    .. math:: k(x, z) = \sum_q w_q \exp\Bigl(-\sum_j \frac{(x_j - z_j)^2}{2 s_{qj}^2}\Bigr)
+                        \cos\langle 2\pi\mu_q, x - z \rangle
+
+    Parameters
+    ----------
+    weights
+        w: one non-negative number per component.
+    means
+        mu: one frequency per component (cycles per unit), a number or one per feature.
+    scales
+        s: how far each component reaches, a number or one per feature.
+
+    Examples
+    --------
+    >>> from mercer.kernels import SpectralMixture
+    >>> SpectralMixture(weights=[1.0], means=[0.5], scales=[10.0])([[0.0], [1.0], [2.0]]).round(3)
+    array([[ 1.   , -0.995,  0.98 ],
+           [-0.995,  1.   , -0.995],
+           [ 0.98 , -0.995,  1.   ]])
+    """
+
+    weights: Any
+    means: Any
+    scales: Any
+
+    def _validate(self) -> None:
+        for name, values in self._params().items():
+            if isinstance(values, str) or not np.iterable(values):
+                raise TypeError(
+                    f"{name} of SpectralMixture must be a list with one entry per component, not {values!r}."
+                )
+        if not len(self.weights) == len(self.means) == len(self.scales) > 0:
+            raise ValueError(
+                f"SpectralMixture needs as many weights ({len(self.weights)}) as means ({len(self.means)}) and scales "
+                f"({len(self.scales)}), at least one."
+            )
+        for w in self.weights:
+            check_number(self, "every weight", w, closed=True)
+        for s in self.scales:
+            for value in np.atleast_1d(s):
+                check_number(self, "every scale", float(value))
+        for m in self.means:
+            for value in np.atleast_1d(m):
+                check_number(self, "every mean", float(value), low=float("-inf"))
+
+    def of(self, pair: Pair) -> Any:
+        total: Any = 0.0
+        for w, mean, scale in zip(self.weights, self.means, self.scales, strict=True):
+            s = float(scale) if np.ndim(scale) == 0 else tuple(float(v) for v in scale)
+            phase = pair.through(_Phase(tuple(float(m) for m in np.atleast_1d(mean))))
+            total = total + float(w) * pair.xp.exp(-0.5 * pair.sqdist(s)) * phase.dot
+        return total
+
+    def spectral_law(self, dim: int) -> Any:
+        laws = [
+            ShiftedGaussian(dim, 2 * np.pi * np.broadcast_to(np.asarray(m, float), (dim,)), s)
+            for m, s in zip(self.means, self.scales, strict=True)
+        ]
+        total = float(np.sum(self.weights))
+        return MixtureLaw([w / total for w in self.weights], laws)
+
+    def _proof(self) -> Proof:
+        return self._axiom(
+            "Bochner",
+            "the characteristic function of a mixture of normal laws placed symmetrically at +mean and -mean.",
+        )
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """(cos, sin) of 2 pi <mu, x>, whose inner products are the cosines of the differences."""
+
+    mean: tuple[float, ...]
+
+    def __call__(self, points: Points) -> Any:
+        v = points.vectors
+        if len(self.mean) not in (1, points.width):
+            raise ValueError(
+                f"a mean of SpectralMixture has {len(self.mean)} entries but the points have {points.width} features."
+            )
+        mean = np.broadcast_to(np.asarray(self.mean), (points.width,))
+        if points.foreign:
+            import array_api_compat
+
+            xp = array_api_compat.array_namespace(v)
+            angle = (2 * np.pi) * (v @ xp.asarray(mean.copy(), dtype=v.dtype, device=v.device))
+            return xp.stack([xp.cos(angle), xp.sin(angle)], axis=1)
+        angle = 2 * np.pi * np.remainder(np.asarray(v @ mean, dtype=np.float64), 1.0)
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1).astype(v.dtype)

@@ -1,0 +1,218 @@
+"""One sample of every kernel in the library, and of every rule that builds kernels, with points it compares.
+
+A new kernel adds its line here; whatever must hold for all kernels is then tested for it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.preprocessing import StandardScaler
+
+from mercer.features import DiscreteLaw
+from mercer.kernels import (
+    RBF,
+    ArcCosine,
+    Cauchy,
+    ChiSquared,
+    Constant,
+    Cosine,
+    Delta,
+    FromFeatures,
+    FromFunction,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+    Sigmoid,
+    SpectralMixture,
+    Stationary,
+    Wendland,
+)
+
+# -- points -----------------------------------------------------------------------------------------------
+
+
+def vectors(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
+    """Rows with two equal ones, one of zeros, one far away and one next to another."""
+    X = np.random.default_rng(seed).normal(size=(max(n, 6), d))
+    X[1] = X[0]
+    X[2] = 0.0
+    X[3] *= 30.0
+    X[5] = X[4] * (1 + 1e-9)
+    return X[:n]
+
+
+def histograms(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
+    """Non-negative rows, with zeros."""
+    return np.abs(vectors(n, d, seed)).round(1)
+
+
+def words(n: int = 20, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list("abc"), size=rng.integers(1, 6))) for _ in range(n)]
+
+
+def indices(n: int = 20, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, len(SIMILARITIES), size=n)
+
+
+def table(n: int = 20, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n).round(),
+            "income": rng.lognormal(10, 1, n),
+            "town": rng.choice(["Athens", "Bern", "Montreal"], n),
+        }
+    )
+
+
+# -- functions that samples are built of ------------------------------------------------------------------
+
+
+def shared_letters(a: str, b: str) -> float:
+    return float(len(set(a) & set(b)))
+
+
+def letter_counts(word: str) -> list[float]:
+    return [float(word.count(letter)) for letter in "abc"]
+
+
+def squares(X: Any) -> Any:
+    return np.concatenate([X, X**2], axis=1)
+
+
+def weight(X: Any) -> Any:
+    return 1.0 / (1.0 + np.abs(X).sum(axis=1))
+
+
+def length(word: str) -> float:
+    return float(len(word))
+
+
+_FACTOR = np.random.default_rng(1).normal(size=(6, 4))
+SIMILARITIES = _FACTOR @ _FACTOR.T
+COVARIANCE = np.array([[1.0, 0.3, 0.0], [0.3, 2.0, -0.5], [0.0, -0.5, 0.7]])
+
+
+# -- samples ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A kernel and a maker of points for it, called as `points(n, seed=seed)`."""
+
+    kernel: Kernel
+    points: Callable[..., Any] = vectors
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or repr(self.kernel)
+
+
+CATALOGUE = [
+    Sample(Linear()),
+    Sample(Polynomial()),
+    Sample(Polynomial(degree=2, c1=0.0, c2=0.5)),
+    Sample(Polynomial(degree=4, c1=2.0, c2="auto")),
+    Sample(RBF()),
+    Sample(RBF(scale=1.5)),
+    Sample(RBF(scale=[0.5, 1.0, 4.0])),
+    Sample(RBF(scale="median")),
+    Sample(Laplacian()),
+    Sample(Laplacian(scale=2.0)),
+    Sample(Laplacian(scale=[0.5, 1.0, 4.0])),
+    Sample(Laplacian(scale="median")),
+    Sample(Matern(nu=0.5, scale=1.0)),
+    Sample(Matern(scale=[0.5, 1.0, 4.0])),
+    Sample(Matern(nu=2.5)),
+    Sample(Matern(nu=0.8, scale=1.0)),
+    Sample(Matern(nu=3.5, scale=[0.5, 1.0, 4.0])),
+    Sample(Matern(nu=150.0, scale="median")),
+    Sample(RationalQuadratic()),
+    Sample(RationalQuadratic(alpha=0.7, scale=[0.5, 1.0, 4.0])),
+    Sample(RationalQuadratic(alpha=30.0, scale=1.0)),
+    Sample(Cauchy()),
+    Sample(Cauchy(scale=[0.5, 1.0, 4.0])),
+    Sample(Periodic(period=2.0)),
+    Sample(Periodic(period=[1.0, 2.0, 5.0], scale=0.7)),
+    Sample(Cosine()),
+    Sample(ArcCosine(order=0)),
+    Sample(ArcCosine(order=1)),
+    Sample(ArcCosine(order=2)),
+    Sample(ChiSquared(gamma=0.5), histograms),
+    Sample(Intersection(), histograms),
+    Sample(Wendland(smoothness=0, scale=3.0)),
+    Sample(Wendland()),
+    Sample(Wendland(smoothness=2, scale=[2.0, 3.0, 8.0])),
+    Sample(SpectralMixture(weights=[1.0, 0.5], means=[0.2, 1.0], scales=[3.0, 1.0])),
+    Sample(
+        SpectralMixture(weights=[1.0], means=[[0.1, 0.0, 0.4]], scales=[[1.0, 2.0, 3.0]]), name="SpectralMixture, ARD"
+    ),
+    Sample(Constant()),
+    Sample(Constant(2.5), words, name="Constant, of words"),
+    Sample(Delta()),
+    Sample(Delta(), words, name="Delta, of words"),
+    Sample(Sigmoid()),
+    Sample(Sigmoid(gamma=0.1, c=-0.5)),
+    Sample(Precomputed(SIMILARITIES), indices, name="Precomputed"),
+    Sample(FromFeatures(squares)),
+    Sample(FromFeatures(letter_counts, each=True), words),
+    Sample(FromFeatures(StandardScaler().fit(vectors())), name="FromFeatures(transformer)"),
+    Sample(FromFunction(shared_letters), words),
+    Sample(Stationary.from_spectral(stats.norm()), name="Spectral(norm)"),
+    Sample(Stationary.from_spectral(stats.laplace(scale=0.5)), name="Spectral(laplace)"),
+    Sample(Stationary.from_spectral(stats.uniform(-1, 2)), name="Spectral(uniform)"),
+    Sample(Stationary.from_spectral(stats.multivariate_normal(cov=COVARIANCE)), name="Spectral(multivariate_normal)"),
+    Sample(Stationary.from_spectral(stats.multivariate_t(shape=COVARIANCE, df=3)), name="Spectral(multivariate_t)"),
+    Sample(Stationary.from_spectral(DiscreteLaw([[0.0, 1.0, 2.0], [1.0, 0.0, -1.0]])), name="Spectral(discrete)"),
+]
+
+ALGEBRA = [
+    Sample(2.0 * RBF(1.0)),
+    Sample(0.0 * Linear(), name="0 * Linear()"),
+    Sample(RBF(1.0) + Linear()),
+    Sample(1.0 + RBF(1.0) + (Linear() + Delta())),
+    Sample(RBF(1.0) * Linear()),
+    Sample((RBF(1.0) + 1.0) * (Linear() * Matern(scale=2.0))),
+    Sample((0.5 * Linear() + 1.0) ** 3),
+    Sample((RBF(2.0) ** 2) ** 2),
+    Sample(RBF(1.0).exp()),
+    Sample((0.1 * Cosine()).exp() * Laplacian(2.0)),
+    Sample((0.9 * RBF(1.0)).geometric()),
+    Sample((0.5 * Polynomial(2).normalized()).geometric()),
+    Sample(Linear().rescaled(weight)),
+    Sample((RBF(1.0) + Linear()).rescaled(weight)),
+    Sample(FromFunction(shared_letters).rescaled(length, each=True), words),
+    Sample(RBF(1.0).compose(squares)),
+    Sample(Delta().compose(length, each=True), words),
+    Sample(RBF(2.0).compose(letter_counts, each=True), words),
+    Sample(Polynomial(3).normalized()),
+    Sample((Linear() + RBF(1.0)).normalized()),
+    Sample(Linear().normalized()),
+    Sample(RBF(1.0).on([0, 2])),
+    Sample(RBF(1.0).on(0) * Periodic(2.0).on(slice(1, 3)) + 0.1 * Delta().on(-1)),
+    Sample(RBF().on([0]) + Laplacian("median").on([1, 2])),
+    Sample((RBF("auto") * Linear()).normalized() + Matern(2.5, "median") ** 2),
+    Sample(RBF(10.0).on("age") * Delta().on("town") + RBF("median").on(["age", "income"]), table),
+    Sample(RBF(1.0) + Sigmoid(gamma=0.1)),
+    Sample(Precomputed(SIMILARITIES) * 0.5 + Delta(), indices, name="Precomputed + Delta"),
+]
+
+SAMPLES = CATALOGUE + ALGEBRA
+
+
+def of_vectors(sample: Sample) -> bool:
+    """Whether a sample compares rows of a matrix."""
+    return sample.points in (vectors, histograms)
