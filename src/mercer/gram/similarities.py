@@ -1,0 +1,228 @@
+"""Similarities of n points, from a matrix or from a kernel, seen in both orders and in double precision."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, to_device
+from scipy import sparse
+
+from mercer.gram.gram import Gram
+from mercer.kernels import FromFunction, Kernel, Precomputed
+from mercer.points import Points
+from mercer.points.budget import Budget
+
+_STRIP = 1 << 21  # entries of a matrix that are converted at a time
+_SAMPLE = 200  # points among which all ordered pairs are compared when n^2 of them are too many
+
+
+class Similarities(ABC):
+    """An n x n matrix S, its symmetric part H = (S + S') / 2 as an operator, and how far S is from H."""
+
+    n: int
+    eps: float
+
+    @abstractmethod
+    def dense(self) -> np.ndarray:
+        """Return S as a new float64 matrix, every ordered pair evaluated on its own."""
+
+    @abstractmethod
+    def asymmetry(self, seed: int) -> tuple[float, tuple[int, int], str]:
+        """Return the largest |S - S'| over the largest |S|, where it is, and among which pairs."""
+
+    @abstractmethod
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """Return H v."""
+
+    @abstractmethod
+    def diag(self) -> np.ndarray:
+        """Return the diagonal."""
+
+    @abstractmethod
+    def column(self, i: int) -> np.ndarray:
+        """Return column i of H."""
+
+
+class OfMatrix(Similarities):
+    """The entries of a given matrix."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = square(matrix)
+        self.n = len(self.matrix)
+        self.eps = precision(self.matrix.dtype)
+
+    def dense(self) -> np.ndarray:
+        return self.matrix.astype(np.float64)
+
+    def asymmetry(self, seed: int) -> tuple[float, tuple[int, int], str]:
+        return *asymmetry(self.matrix), "all pairs"
+
+    def product(self, v: np.ndarray) -> np.ndarray:
+        return _symmetric_product(lambda r: self.matrix[r].astype(np.float64, copy=False), v)
+
+    def diag(self) -> np.ndarray:
+        return np.diag(self.matrix).astype(np.float64)
+
+    def column(self, i: int) -> np.ndarray:
+        return 0.5 * self.matrix[:, i].astype(np.float64) + 0.5 * self.matrix[i].astype(np.float64)
+
+
+class OfPoints(Similarities):
+    """The values of a kernel on points, which are cast to float64 where they are vectors of less."""
+
+    def __init__(self, kernel: Kernel, X: Any, budget: Budget) -> None:
+        points = Points.of(X)
+        self.gram = Gram(kernel.resolve(points), in_double(points), budget=budget)
+        self.n = self.gram.shape[0]
+        self.eps = precision(np.dtype(str(self.gram.dtype).removeprefix("torch.")))
+        self.budget = budget
+        self._ordered = False  # whether f(x, z) and f(z, x) were seen to differ
+
+    @cached_property
+    def _both(self) -> Gram:
+        """The matrix in both orders: one set of points would be computed from its upper triangle alone."""
+        points = self.gram.left
+        return Gram(self.gram.kernel, points, points.take(np.arange(self.n)), self.budget)
+
+    def dense(self) -> np.ndarray:
+        return _numpy(self._both.dense())
+
+    def asymmetry(self, seed: int) -> tuple[float, tuple[int, int], str]:
+        size = min(self.n, _SAMPLE)
+        chosen = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
+        value, (i, j) = asymmetry(_numpy(self.gram.block(chosen, chosen)))
+        self._ordered = value > 0
+        return value, (int(chosen[i]), int(chosen[j])), f"all pairs of {size} random points"
+
+    def product(self, v: np.ndarray) -> np.ndarray:
+        if self._held is not None:
+            return self._held @ v
+        if self._ordered:
+            return _symmetric_product(lambda r: _numpy(self._both.block(r, slice(0, self.n))), v)
+        if self.gram.left.foreign:
+            like = self.gram.left.vectors
+            v = array_namespace(like).asarray(v, dtype=like.dtype, device=like.device)
+        return _numpy(self.gram.matvec(v))
+
+    @cached_property
+    def _held(self) -> np.ndarray | None:
+        """The matrix, for formulas that only Python can evaluate: once is slow enough."""
+        if self.gram.compiled or self.gram.left.foreign or 24 * self.n**2 > self.budget:
+            return None
+        return symmetric_part(self.dense()) if self._ordered else _numpy(self.gram.dense())
+
+    def diag(self) -> np.ndarray:
+        return _numpy(self.gram.diag())
+
+    def column(self, i: int) -> np.ndarray:
+        return _numpy(self.gram.block(slice(0, self.n), slice(i, i + 1)))[:, 0]
+
+
+def similarities(k: Any, X: Any, budget: Budget) -> Similarities:
+    """Return what a kernel, a function, a Gram matrix or a matrix of numbers says, or why it says nothing."""
+    if isinstance(k, Gram):
+        if X is not None:
+            raise TypeError("a Gram matrix brings its own points; call verdict(gram) without X.")
+        if not k.symmetric:
+            raise ValueError(f"{k!r} compares two sets of points; a verdict is about one: make it as Gram(kernel, X).")
+        return OfPoints(k.kernel, k.left, budget)
+    if isinstance(k, Precomputed) and X is None:
+        return OfMatrix(k.matrix)
+    if isinstance(k, Kernel) or (callable(k) and not hasattr(k, "shape")):
+        if X is None:
+            raise TypeError(f"whether {k!r} is positive semidefinite depends on the points; call verdict(k, X).")
+        return OfPoints(k if isinstance(k, Kernel) else FromFunction(k), X, budget)
+    if X is not None:
+        raise TypeError("a matrix of similarities needs no points; call verdict(K) without X.")
+    return OfMatrix(k)
+
+
+def square(matrix: Any, name: str = "K") -> np.ndarray:
+    """Return a square matrix of finite real numbers as an array, or raise with the reason."""
+    if sparse.issparse(matrix):
+        raise TypeError(f"{name} is a sparse matrix; pass its entries as {name}.toarray().")
+    try:
+        K = np.asarray(matrix)
+    except ValueError:
+        raise ValueError(f"{name} is ragged: its rows have different lengths; it must be square.") from None
+    if K.dtype.kind not in "fiub" or K.ndim == 0:
+        raise TypeError(f"{name} must be a matrix of real numbers; it is a {type(matrix).__name__} of {K.dtype}.")
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
+        raise ValueError(f"{name} must be square, one row and one column per point; its shape is {K.shape}.")
+    for r in strips(len(K)):
+        finite = np.isfinite(K[r])
+        if not finite.all():
+            i, j = np.argwhere(~finite)[0]
+            raise ValueError(
+                f"{name} contains {K[r][i, j]} at ({i + r.start}, {j}); every similarity must be finite: "
+                "compute it again, or drop the point."
+            )
+    return K
+
+
+def strips(n: int) -> list[slice]:
+    """Return bands of rows of an n x n matrix, each small enough to be converted."""
+    height = max(1, _STRIP // n)
+    return [slice(r, min(r + height, n)) for r in range(0, n, height)]
+
+
+def asymmetry(K: np.ndarray) -> tuple[float, tuple[int, int]]:
+    """Return the largest |K - K'| over the largest |K|, and where it is."""
+    worst, at, scale = 0.0, (0, 0), 0.0
+    for r in strips(len(K)):
+        rows = K[r].astype(np.float64)
+        scale = max(scale, float(np.abs(rows).max()))
+        gap = np.abs(rows - K[:, r].T)
+        i, j = np.unravel_index(int(gap.argmax()), gap.shape)
+        if gap[i, j] > worst:
+            worst, at = float(gap[i, j]), (int(i) + r.start, int(j))
+    return (worst / scale if scale else 0.0), at
+
+
+def _symmetric_product(rows: Callable[[slice], np.ndarray], v: np.ndarray) -> np.ndarray:
+    """Return (S v + S' v) / 2 from bands of rows of S."""
+    out = np.zeros(len(v))
+    for r in strips(len(v)):
+        part = rows(r)
+        out[r] += 0.5 * (part @ v)
+        out += 0.5 * (v[r] @ part)
+    return out
+
+
+def symmetric_part(K: np.ndarray) -> np.ndarray:
+    """Return (K + K') / 2, exactly symmetric and without overflow on the way."""
+    if (K == K.T).all():  # halving would lose the last bit of numbers below the normal range
+        return np.array(K)
+    half = 0.5 * K
+    return half + half.T
+
+
+def precision(dtype: Any) -> float:
+    """Return the rounding unit of numbers of a type, as far as float64 can keep it."""
+    eps = np.finfo(dtype if np.dtype(dtype).kind == "f" else np.float64).eps
+    return max(float(eps), float(np.finfo(np.float64).eps))
+
+
+def in_double(points: Points) -> Points:
+    """Return the points with float32 (and float16) coordinates cast to float64, others as they are."""
+    data = points.data
+    if hasattr(data, "columns"):
+        narrow = [c for c, t in zip(data.columns, data.dtypes) if str(t).lower() in ("float32", "float16")]
+        cast = dict.fromkeys(narrow, "float64" if hasattr(data, "iloc") else float)
+        return Points(data.astype(cast) if hasattr(data, "iloc") else data.cast(cast), points.name) if cast else points
+    if points.foreign:
+        xp = array_namespace(points.vectors)
+        return Points(xp.astype(points.vectors, xp.float64), points.name)
+    narrow_array = getattr(getattr(data, "dtype", None), "kind", "") == "f" and data.dtype.itemsize < 8
+    return Points(data.astype(np.float64), points.name) if narrow_array else points
+
+
+def _numpy(values: Any) -> np.ndarray:
+    """Return the values as float64, from whichever library."""
+    if not isinstance(values, np.ndarray):
+        values = to_device(values, "cpu")
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,92 @@
+"""The folders of the library form layers: at the top of a module, each imports only folders that come before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mercer
+
+SOURCE = Path(mercer.__file__).parent
+# The ground floor, from the bottom up. Whatever is not named here stands above it.
+ORDER = ("points", "features", "kernels", "gram")
+PACKAGES = sorted(p.parent.name for p in SOURCE.glob("*/__init__.py"))
+MODULES = sorted(SOURCE.rglob("*.py"))
+GROUND_FLOOR = [p for p in MODULES if p.relative_to(SOURCE).parts[0] in ORDER]
+
+
+def imported(path):
+    """The mercer modules that a file imports whenever it is imported itself."""
+    found = []
+    stack = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} line {node.lineno}: relative import; write mercer.<folder>"
+            found += (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "mercer" else [node.module]
+            )
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            stack += node.orelse
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            stack += ast.iter_child_nodes(node)
+    return [name for name in found if name == "mercer" or name.startswith("mercer.")]
+
+
+def folder(name):
+    """The first part of a module's name after mercer; '' for mercer itself."""
+    first = [*name.split("."), ""][1]
+    return first if (SOURCE / first).is_dir() or (SOURCE / f"{first}.py").exists() or first == "_core" else ""
+
+
+def allowed(own):
+    """The folders that a module of `own` may import."""
+    before = set(ORDER[: ORDER.index(own) + 1])
+    return before | {"_core"} if own == "points" else before
+
+
+def uses():
+    """Which folders import which, above the ground floor."""
+    above = {}
+    for path in MODULES:
+        own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if own not in (*ORDER, "__init__"):
+            above.setdefault(own, set()).update(map(folder, imported(path)))
+    return {own: others - {own, *ORDER} for own, others in above.items()}
+
+
+def test_the_ground_floor_is_there():
+    assert set(ORDER) <= set(PACKAGES)
+
+
+@pytest.mark.parametrize("path", GROUND_FLOOR, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_module_imports_only_what_comes_before_it(path):
+    own = path.relative_to(SOURCE).parts[0]
+    above = {name for name in imported(path) if folder(name) not in allowed(own)}
+    assert not above, f"{own} may import {sorted(allowed(own))} at module level, not {sorted(above)}"
+
+
+def test_folders_above_the_ground_floor_do_not_import_one_another_in_circles():
+    above = uses()
+    while above:
+        free = [own for own, others in above.items() if not others & set(above)]
+        assert free, f"these import one another in circles: {above}"
+        for own in free:
+            del above[own]
+
+
+def test_only_the_points_know_the_core():
+    knows = {p.relative_to(SOURCE).parts[0] for p in MODULES if "_core" in map(folder, imported(p))}
+    assert knows <= {"points", "cli"}
+
+
+def test_the_test_can_fail(tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "from mercer import Gram\nfrom mercer.gram import Gram\ndef f():\n    import mercer.cli\n"
+    )
+    assert imported(tmp_path / "bad.py") == ["mercer.gram", "mercer.Gram"]
+    assert folder("mercer.gram") == "gram" not in allowed("kernels")
+    assert folder("mercer.Gram") == "" not in allowed("kernels")
+    assert folder("mercer._core") == "_core" in allowed("points")
