@@ -1,0 +1,11 @@
+"""Pictures of the theory, as matplotlib figures that need no display.
+
+Every function returns a `matplotlib.figure.Figure` (save it with `figure.savefig("name.png")`) or draws into the
+axes it is given. Nothing here touches pyplot's global state.
+"""
+
+from mercer.plots.before_after import lift
+from mercer.plots.lifts import LIFTS, Lift
+from mercer.plots.matrix import gram
+
+__all__ = ["LIFTS", "Lift", "gram", "lift"]

@@ -1,0 +1,180 @@
+"""Data before and after a lift, with what a straight cut can do in each space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from mpl_toolkits.mplot3d.axes3d import Axes3D  # type: ignore[import-untyped]
+
+from mercer.plots import style
+from mercer.plots.lifts import LIFTS, Lift
+from mercer.plots.panels import SOLID, STRAIGHT, after_plane, before_line, before_plane
+from mercer.plots.separate import best_cut, separate
+from mercer.plots.space import after_space
+
+
+def lift(
+    which: str | Lift | Callable[[np.ndarray], np.ndarray],
+    X: Any = None,
+    y: Any = None,
+    *,
+    seed: int = 0,
+    axes: Sequence[Axes] | None = None,
+) -> Figure:
+    r"""Draw two classes of points before and after a feature map.
+
+    Before: the straight cut with the fewest mistakes (dashed), and the regions into which the cut of the lifted
+    points divides the space of the data. After: that cut itself, a line or a plane.
+
+    Parameters
+    ----------
+    which
+        A name in `LIFTS`, a `Lift`, or a function from (n, p) arrays to (n, q) arrays, p = 1 or 2 and q = 2 or 3.
+    X, y
+        Points and their two classes; None for the example's own.
+    seed
+        For the example's own points.
+    axes
+        Two axes to draw into (the second made with projection="3d" for a map to three coordinates); None makes a
+        figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure that holds the axes.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> figure = plots.lift("rings")
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['Before: $(x_1,\\ x_2)$', 'After: $(x_1,\\ x_2,\\ x_1^2 + x_2^2)$']
+
+    One's own data and map:
+
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> figure = plots.lift(lambda X: np.hstack([X, np.cos(3 * X)]), X, abs(X[:, 0]) < 0.5)
+    """
+    example = _as_lift(which)
+    points, classes = _data(example, X, y, seed)
+    image = example(points)
+    inputs, outputs = _shape(points, image)
+    with style.house():
+        before, after = _pair(example.title, inputs, outputs) if axes is None else axes
+        if outputs == 3 and not isinstance(after, Axes3D):
+            raise ValueError('this lift has three coordinates: make the second of the axes with projection="3d".')
+        cut, straight = separate(image, classes), best_cut(points, classes)
+        if inputs == 1:
+            before_line(before, example, points, classes, cut, straight)
+        else:
+            before_plane(before, example, points, classes, cut, straight)
+        _name(before, "Before", example.inputs or _coordinates("x", inputs))
+        if isinstance(after, Axes3D):
+            after_space(after, example, points, image, classes, cut)
+        else:
+            after_plane(after, image, classes, cut)
+        _name(after, "After", example.outputs or _coordinates("z", outputs))
+        flat, curved = ("threshold" if inputs == 1 else "line"), ("plane" if outputs == 3 else "line")
+        solid, dashed = Line2D([], [], **SOLID), Line2D([], [], **STRAIGHT)
+        _explain(before, {f"best {flat}, {straight.percent} right": dashed, f"the {curved}, pulled back": solid})
+        _explain(after, {f"a {curved}, {cut.percent} right": solid})
+    return style.owner(before)
+
+
+# -- what is asked ----------------------------------------------------------------------------------------
+
+
+def _as_lift(which: Any) -> Lift:
+    if isinstance(which, Lift):
+        return which
+    if isinstance(which, str):
+        if which not in LIFTS:
+            raise ValueError(f"there is no lift {which!r}; there are {', '.join(map(repr, LIFTS))}.")
+        return LIFTS[which]
+    if not callable(which):
+        raise TypeError(f"a lift is a name, a Lift or a function of the points; got {which!r}.")
+    return Lift("", which, (), ())
+
+
+def _data(example: Lift, X: Any, y: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    if (X is None) != (y is None):
+        raise ValueError("points come with their classes: give both X and y, or neither.")
+    if X is None:
+        return example.sample(seed)
+    points, (labels, classes) = np.asarray(X, dtype=float), np.unique(np.asarray(y), return_inverse=True)
+    if points.ndim == 1:
+        points = points[:, None]
+    if len(labels) != 2:
+        raise ValueError(f"a lift is drawn for two classes; y has {len(labels)}.")
+    if len(classes) != len(points):
+        raise ValueError(f"X has {len(points)} points and y has {len(classes)} classes; one each is needed.")
+    return points, classes
+
+
+def _shape(points: np.ndarray, image: np.ndarray) -> tuple[int, int]:
+    if points.ndim != 2 or points.shape[1] not in (1, 2):
+        raise ValueError(f"points with 1 or 2 coordinates can be drawn; X has shape {points.shape}.")
+    if image.ndim != 2 or len(image) != len(points) or image.shape[1] not in (2, 3):
+        raise ValueError(
+            f"the lifted points must be an array of {len(points)} rows with 2 or 3 coordinates; "
+            f"the map gave shape {image.shape}."
+        )
+    return points.shape[1], image.shape[1]
+
+
+def _coordinates(letter: str, count: int) -> tuple[str, ...]:
+    return tuple(f"${letter}_{i + 1}$" for i in range(count)) if count > 1 else (f"${letter}$",)
+
+
+# -- frame ------------------------------------------------------------------------------------------------
+
+
+def _pair(title: str, inputs: int, outputs: int) -> tuple[Axes, Axes]:
+    # Places are given rather than computed: a 3-D box has no tight outline to lay out by.
+    if inputs == 1 and outputs == 2:
+        # One above the other with a common x axis: each threshold stands over the crossing that makes it.
+        figure, places = style.figure(7.2, 5.8), {"left": 0.075, "right": 0.975, "bottom": 0.085, "top": 0.825}
+        grid = figure.add_gridspec(2, 1, height_ratios=[1, 3.5], hspace=0.72, **places)
+    else:
+        figure, places = style.figure(9.6, 4.8), {"left": 0.075, "right": 0.965, "bottom": 0.115, "top": 0.775}
+        grid = figure.add_gridspec(1, 2, width_ratios=[1, 1.15], wspace=0.24, **places)
+    figure.set_layout_engine("none")
+    if title:
+        figure.suptitle(title, x=0.016, y=0.975, ha="left", fontsize=15, fontweight="bold")
+    before = figure.add_subplot(grid[0])
+    if outputs == 3:
+        return before, figure.add_subplot(grid[1], projection="3d")
+    return before, figure.add_subplot(grid[1], sharex=before if inputs == 1 else None)
+
+
+def _name(axes: Axes, stage: str, labels: tuple[str, ...]) -> None:
+    inside = r",\ ".join(label.strip("$") for label in labels)
+    axes.set_title(f"{stage}: ${inside if len(labels) == 1 else f'({inside})'}$", loc="left", pad=24)
+    axes.set_xlabel(labels[0])
+    if len(labels) > 1:
+        axes.set_ylabel(labels[1])
+    if isinstance(axes, Axes3D):
+        axes.set_zlabel(labels[2])
+
+
+def _explain(axes: Axes, handles: dict[str, Line2D]) -> None:
+    """Write what the lines are between the title and the data."""
+    axes.legend(
+        handles.values(),
+        handles.keys(),
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        ncols=len(handles),
+        borderaxespad=0.3,
+        borderpad=0,
+        handlelength=1.9,
+        handletextpad=0.6,
+        columnspacing=1.6,
+        labelcolor=style.MUTED,
+    )
