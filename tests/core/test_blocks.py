@@ -154,8 +154,11 @@ def test_some_rows_of_a_product(dtype):
 def test_products_with_no_vector():
     x = points(np.random.default_rng(6), 20, 3, np.float64)
     j = rbf_job(x, x)
-    j.matvec(0, 20, np.empty((20, 0)), np.zeros((20, 0)))
-    j.matvec_symmetric(0, 1, np.empty((20, 0)), np.zeros((20, 0)))
+    for run in (lambda v, out: j.matvec(0, 20, v, out), lambda v, out: j.matvec_symmetric(0, 1, v, out)):
+        run(np.empty((20, 0)), np.empty((20, 0)))
+        out = np.zeros((20, 1))
+        run(np.ones((20, 1)), out)  # the job still works
+        assert_product(out, dense(j, 20, 20, np.float64), np.ones((20, 1)))
 
 
 def test_sums_of_float32_values_are_kept_in_double():
