@@ -18,7 +18,7 @@ foreach(symbol IN LISTS weak)
 endforeach()
 if(shared)
   list(JOIN shared "\n  " shared)
-  message(FATAL_ERROR "Compiled for ${ISA}, engine_isa.cpp contains inline functions from outside of namespace "
+  message(FATAL_ERROR "Compiled for ${ISA}, the core contains inline functions from outside of namespace "
                       "mercer::${ISA} (c++filt shows their names):\n  ${shared}\nMake them static, move them "
                       "into the namespace, or do this work in module.cpp.")
 endif()

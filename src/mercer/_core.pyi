@@ -30,3 +30,41 @@ class _Job:
 
 class JobFloat32(_Job): ...
 class JobFloat64(_Job): ...
+
+_Floats = NDArray[Any]
+
+def smo(
+    K: _Floats,
+    gradient: _Floats,
+    plus: _Floats,
+    minus: _Floats,
+    upper: _Floats,
+    lower: _Floats,
+    width: _Floats,
+    groups: int,
+    tol: float,
+    max_steps: int,
+    exact: bool,
+) -> tuple[int, float]: ...
+def select(
+    gradient: _Floats,
+    plus: _Floats,
+    minus: _Floats,
+    upper: _Floats,
+    lower: _Floats,
+    width: _Floats,
+    groups: int,
+    hot: NDArray[Any],
+    old: NDArray[Any],
+    fresh: int,
+    out: NDArray[Any],
+) -> tuple[int, float]: ...
+def offsets(
+    gradient: _Floats,
+    plus: _Floats,
+    minus: _Floats,
+    upper: _Floats,
+    lower: _Floats,
+    width: _Floats,
+    groups: int,
+) -> tuple[float, float, float]: ...

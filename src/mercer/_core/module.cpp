@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine.hpp"
+#include "smo_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -236,6 +237,7 @@ NB_MODULE(_core, module) {
   module.doc() = "Blocks of kernel values: pair statistics, formula programs, products with vectors.";
   bind<float>(module, "JobFloat32");
   bind<double>(module, "JobFloat64");
+  bind_smo(module, isa());
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);
   module.attr("STATS") = nb::make_tuple("dot", "sqdist", "l1", "chi2", "minimum", "sqsum");

@@ -81,6 +81,11 @@ class Comparison:
         """Whether the core runs the formula."""
         return self._job is not None
 
+    @property
+    def formula(self) -> symbolic.Formula | None:
+        """The traced formula, which other comparisons under the same kernel can share; None where there is none."""
+        return self._formula
+
     # -- the core's way ---------------------------------------------------------------------------------
 
     def _build(self, formula: symbolic.Formula) -> None:

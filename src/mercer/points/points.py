@@ -169,6 +169,10 @@ class Points:
             return self
         return _Taken(self, rows)
 
+    def single(self) -> Points:
+        """Return the same points, their vectors rounded to float32; themselves when they are that or no vectors."""
+        return self if self.foreign or not self.numeric or self.dtype == np.float32 else _Single(self)
+
 
 class _Taken(Points):
     """A selection from another set of points."""
@@ -211,6 +215,33 @@ class _Taken(Points):
 
     def values(self, function: Callable[[Points], Any]) -> Any:
         return self._parent.values(function)[self._rows]
+
+
+class _Single(Points):
+    """Other points with their vectors in float32."""
+
+    def __init__(self, parent: Points) -> None:
+        self._parent = parent
+        self.data, self.name = parent.data, parent.name
+        self._derived = {}
+        self._size = len(parent)
+
+    @cached_property
+    def vectors(self) -> Any:
+        rounded = self._parent.vectors.astype(np.float32)
+        values = rounded.data if sparse.issparse(rounded) else rounded
+        if not np.isfinite(values).all():
+            raise FloatingPointError(f"{self.name} has values beyond the range of float32.")
+        return rounded
+
+    def through(self, map: Callable[[Points], Any]) -> Points:
+        found = self._derived.get(map)
+        if found is None:
+            found = self._derived[map] = self._parent.through(map).single()
+        return found
+
+    def values(self, function: Callable[[Points], Any]) -> Any:
+        return self._parent.values(function)
 
 
 def _select(data: Any, rows: slice | np.ndarray) -> Any:

@@ -1,0 +1,62 @@
+// Sequential minimal optimisation on one block of a kernel matrix, and what surrounds it: which points to work on next,
+// and how far from the optimum a solution can be.
+//
+// The problem (solvers/dual.py): minimise 1/2 b'Kb + q'b + w'(p + m), b = p - m, 0 <= p <= upper, 0 <= m <= lower, with
+// sum(b) fixed (one group) or sum(p) and sum(m) fixed (two groups).
+#pragma once
+
+#include <cstdint>
+
+namespace mercer {
+
+using i64 = std::int64_t;
+
+// The variables of a problem or of a block of it. F = Kb + q is the gradient of the smooth part.
+struct Variables {
+  i64 n = 0;
+  double* gradient = nullptr;
+  double* plus = nullptr;
+  double* minus = nullptr;
+  const double* upper = nullptr;
+  const double* lower = nullptr;
+  const double* width = nullptr;
+  int groups = 1;
+};
+
+struct Steps {
+  i64 count = 0;
+  double violation = 0;  // of the conditions of optimality, when it stopped
+};
+
+struct Offsets {
+  double plus = 0, minus = 0;  // multipliers: F + w + plus and -F + w + minus are the reduced gradients
+  double gap = 0;
+};
+
+template <class T>
+struct Smo {
+  // Steps within the block until the violation is at most tol. K is n x n with rows ld apart. With `exact` the
+  // gradient is computed again in double at the end and the steps resume if rounding had hidden a violation.
+  Steps (*solve)(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact);
+};
+
+struct Selection {
+  // The most violating points among hot[0..count), at most `fresh` of them, then free ones of old[0..kept), in all at
+  // most `size`; returns how many, and the violation over all of hot.
+  i64 (*select)(const Variables&, const std::int32_t* hot, i64 count, const std::int32_t* old, i64 kept, i64 fresh,
+                i64 size, std::int32_t* out, double* violation);
+  // The multipliers with the smallest duality gap, and that gap.
+  Offsets (*offsets)(const Variables&);
+};
+
+template <class T>
+const Smo<T>& smo_baseline();
+template <class T>
+const Smo<T>& smo_avx2();
+template <class T>
+const Smo<T>& smo_avx512();
+const Selection& selection_baseline();
+const Selection& selection_avx2();
+const Selection& selection_avx512();
+
+}  // namespace mercer

@@ -1,0 +1,397 @@
+// SMO for one instruction set: this file is compiled once per MERCER_ISA with its own flags.
+#include "smo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "statistics.hpp"
+
+namespace mercer::MERCER_ISA {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+// The slope of the objective when b_i grows is F_i + up, when it shrinks F_i + down; infinite where it cannot.
+struct Slopes {
+  double up, down;
+};
+inline Slopes slopes(const Variables& v, int group, i64 i) {
+  const double w = v.width[i];
+  if (v.groups == 1)
+    return {v.minus[i] > 0 ? -w : v.plus[i] < v.upper[i] ? w : inf,
+            v.plus[i] > 0 ? w : v.minus[i] < v.lower[i] ? -w : -inf};
+  if (group == 0) return {v.plus[i] < v.upper[i] ? w : inf, v.plus[i] > 0 ? w : -inf};
+  return {v.minus[i] > 0 ? -w : inf, v.minus[i] < v.lower[i] ? -w : -inf};
+}
+// How far b_i can go, up or down, before a bound or a kink of the objective.
+inline double room_up(const Variables& v, int group, i64 i) {
+  if (v.groups == 1 ? v.minus[i] > 0 : group == 1) return v.minus[i];
+  return v.upper[i] - v.plus[i];
+}
+inline double room_down(const Variables& v, int group, i64 i) {
+  if (v.groups == 1 ? v.plus[i] > 0 : group == 0) return v.plus[i];
+  return v.lower[i] - v.minus[i];
+}
+// Set a variable exactly on its bound when the whole room is used: the bound's test is an equality.
+inline void move_up(const Variables& v, int group, i64 i, double t, bool all) {
+  if (v.groups == 1 ? v.minus[i] > 0 : group == 1) v.minus[i] = all ? 0.0 : std::max(0.0, v.minus[i] - t);
+  else v.plus[i] = all ? v.upper[i] : std::min(v.upper[i], v.plus[i] + t);
+}
+inline void move_down(const Variables& v, int group, i64 i, double t, bool all) {
+  if (v.groups == 1 ? v.plus[i] > 0 : group == 0) v.plus[i] = all ? 0.0 : std::max(0.0, v.plus[i] - t);
+  else v.minus[i] = all ? v.lower[i] : std::min(v.lower[i], v.minus[i] + t);
+}
+
+// The smallest (or largest) entry with its place, over lanes that run side by side.
+template <class T>
+struct Best {
+  V<T> value;
+  I<T> place;
+  explicit Best(T start) : value(splat<T>(start)), place(splat_bits<T>(-1)) {}
+  void smaller(V<T> x, I<T> i) {
+    const I<T> take = x < value;
+    value = take ? x : value;
+    place = take ? i : place;
+  }
+  void larger(V<T> x, I<T> i) {
+    const I<T> take = x > value;
+    value = take ? x : value;
+    place = take ? i : place;
+  }
+  template <class Compare>
+  std::pair<T, i64> reduce(Compare better) const {
+    T best = value[0];
+    i64 at = place[0];
+    for (int k = 1; k < lanes<T>; ++k)
+      if (better(value[k], best)) best = value[k], at = place[k];
+    return {best, at};
+  }
+};
+
+template <class T>
+class Block {
+ public:
+  Block(const T* K, i64 ld, Variables v) : K_(K), ld_(ld), v_(v), size_((v.n + lanes<T> - 1) / lanes<T> * lanes<T>) {
+    const auto size = static_cast<std::size_t>(size_);
+    for (Buffer<T>* b : {&F_, &diag_}) b->resize(size, T(0));
+    for (int g = 0; g < v.groups; ++g) {
+      up_[g].resize(size, T(inf));
+      down_[g].resize(size, T(-inf));
+    }
+    for (i64 i = 0; i < v.n; ++i) {
+      diag_[i] = K[i * ld + i];
+      refresh(i);
+    }
+    load_gradient();
+    T largest = 0;
+    for (i64 i = 0; i < v.n; ++i) largest = std::max(largest, std::abs(diag_[i]));
+    flat_ = largest * (sizeof(T) == 4 ? T(1e-7) : T(1e-14));
+    if (!(flat_ > 0)) flat_ = std::numeric_limits<T>::min();
+  }
+
+  void load_gradient() {
+    for (i64 i = 0; i < v_.n; ++i) F_[i] = static_cast<T>(v_.gradient[i]);
+  }
+
+  Steps run(double tol, i64 max_steps) {
+    Steps steps;
+    i64 i = 0, j = 0;  // the pair that moved last, and by how much
+    T t = 0;
+    for (;;) {
+      int group = 0;
+      T slope = 0;
+      const i64 was = i;
+      steps.violation = advance(was, j, t, group, i, slope);
+      if (i < 0 || !(steps.violation > tol) || steps.count >= max_steps) return steps;
+      j = partner(group, i, slope);
+      if (j < 0) {  // rounding alone made the violation
+        steps.violation = 0;
+        return steps;
+      }
+      const double fall = double(F_[j]) + down_[group][j] - slope;
+      const double curve = double(diag_[i]) + diag_[j] - 2 * double(K_[i * ld_ + j]);
+      const double up = room_up(v_, group, i), down = room_down(v_, group, j);
+      const double room = std::min(up, down);
+      double step = curve > flat_ ? fall / curve : fall / flat_;
+      if (!(step < room)) step = room;
+      move_up(v_, group, i, step, step >= up);
+      move_down(v_, group, j, step, step >= down);
+      refresh(i);
+      refresh(j);
+      t = static_cast<T>(step);
+      ++steps.count;
+    }
+  }
+
+ private:
+  void refresh(i64 i) {
+    for (int g = 0; g < v_.groups; ++g) {
+      const Slopes s = slopes(v_, g, i);
+      up_[g][i] = static_cast<T>(s.up);
+      down_[g][i] = static_cast<T>(s.down);
+    }
+  }
+
+  // Apply the last step to the gradient and find the point whose growth pays most; returns the violation.
+  double advance(i64 i, i64 j, T t, int& group, i64& next, T& slope) {
+    constexpr i64 L = lanes<T>;
+    const T* a = K_ + i * ld_;
+    const T* b = K_ + j * ld_;
+    double worst = 0;
+    next = -1;
+    for (int g = 0; g < v_.groups; ++g) {
+      const T* up = up_[g].data();
+      const T* down = down_[g].data();
+      T* F = F_.data();
+      Best<T> low[2] = {Best<T>(T(inf)), Best<T>(T(inf))};
+      V<T> high[2] = {splat<T>(T(-inf)), splat<T>(T(-inf))};
+      I<T> place = first_;
+      const i64 whole = v_.n / (2 * L) * (2 * L);
+      const auto visit = [&](i64 k, int lane, V<T> f) {
+        low[lane].smaller(f + load(up + k), place);
+        high[lane] = max<T>(high[lane], f + load(down + k));
+        place += step_;
+      };
+      const bool moved = g == 0 && t != T(0);
+      if (moved) {
+        for (i64 k = 0; k < whole; k += 2 * L) {
+          const V<T> f0 = load(F + k) + t * (load(a + k) - load(b + k));
+          const V<T> f1 = load(F + k + L) + t * (load(a + k + L) - load(b + k + L));
+          store(F + k, f0);
+          store(F + k + L, f1);
+          visit(k, 0, f0);
+          visit(k + L, 1, f1);
+        }
+        for (i64 k = whole; k < v_.n; ++k) F[k] += t * (a[k] - b[k]);
+      } else {
+        for (i64 k = 0; k < whole; k += 2 * L) {
+          visit(k, 0, load(F + k));
+          visit(k + L, 1, load(F + k + L));
+        }
+      }
+      for (i64 k = whole; k < size_; k += L) visit(k, 0, load(F + k));
+      const auto less = [](T x, T y) { return x < y; };
+      auto best = low[0].reduce(less);
+      const auto other = low[1].reduce(less);
+      if (other.first < best.first) best = other;
+      const V<T> highest = max<T>(high[0], high[1]);
+      T top = highest[0];
+      for (int k = 1; k < lanes<T>; ++k) top = std::max(top, highest[k]);
+      const double violation = double(top) - double(best.first);
+      if (best.second >= 0 && violation > worst) {
+        worst = violation;
+        group = g;
+        next = best.second;
+        slope = best.first;
+      }
+    }
+    return worst;
+  }
+
+  // The partner of i with the largest fall of the objective to second order (Fan, Chen & Lin 2005).
+  i64 partner(int group, i64 i, T slope) {
+    constexpr i64 L = lanes<T>;
+    const T* row = K_ + i * ld_;
+    const T* down = down_[group].data();
+    const T* F = F_.data();
+    const T own = diag_[i];
+    Best<T> best[2] = {Best<T>(T(0)), Best<T>(T(0))};
+    I<T> place = first_;
+    const V<T> floor = splat<T>(flat_);
+    const auto gain = [&](i64 k, V<T> values) {
+      const V<T> fall = max<T>(load(F + k) + load(down + k) - slope, V<T>{});
+      const V<T> curve = max<T>(own + load(diag_.data() + k) - T(2) * values, floor);
+      return fall * (fall / curve);
+    };
+    const i64 whole = v_.n / (2 * L) * (2 * L);
+    for (i64 k = 0; k < whole; k += 2 * L) {
+      best[0].larger(gain(k, load(row + k)), place);
+      place += step_;
+      best[1].larger(gain(k + L, load(row + k + L)), place);
+      place += step_;
+    }
+    for (i64 k = whole; k < size_; k += L) {
+      alignas(64) T rest[lanes<T>] = {};
+      for (i64 q = k; q < std::min(v_.n, k + L); ++q) rest[q - k] = row[q];
+      best[0].larger(gain(k, load(rest)), place);
+      place += step_;
+    }
+    const auto more = [](T x, T y) { return x > y; };
+    const auto one = best[0].reduce(more), two = best[1].reduce(more);
+    return two.first > one.first ? two.second : one.second;
+  }
+
+  static I<T> count_up() {
+    I<T> v;
+    for (int k = 0; k < lanes<T>; ++k) v[k] = k;
+    return v;
+  }
+
+  const T* K_;
+  i64 ld_;
+  Variables v_;
+  i64 size_;
+  T flat_;
+  Buffer<T> F_, diag_, up_[2], down_[2];
+  const I<T> first_ = count_up(), step_ = splat_bits<T>(lanes<T>);
+};
+
+// gradient = base + K (b - start), rows with b = start skipped.
+template <class T>
+void recompute(const T* K, i64 ld, const Variables& v, const double* base, const double* start) {
+  std::copy_n(base, v.n, v.gradient);
+  for (i64 i = 0; i < v.n; ++i) {
+    const double change = v.plus[i] - v.minus[i] - start[i];
+    if (change == 0) continue;
+    const T* row = K + i * ld;
+    for (i64 k = 0; k < v.n; ++k) v.gradient[k] += change * double(row[k]);
+  }
+}
+
+template <class T>
+Steps solve(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact) {
+  Buffer<double> base, start;
+  if (exact) {
+    base.assign(v.gradient, v.gradient + v.n);
+    start.resize(static_cast<std::size_t>(v.n));
+    for (i64 i = 0; i < v.n; ++i) start[i] = v.plus[i] - v.minus[i];
+  }
+  Block<T> block(K, ld, v);
+  Steps total;
+  for (int round = 0; round < 12; ++round) {
+    const Steps steps = block.run(tol, max_steps - total.count);
+    total = {total.count + steps.count, steps.violation};
+    if (!exact) break;
+    recompute(K, ld, v, base.data(), start.data());
+    if (steps.count == 0 || total.count >= max_steps) break;
+    block.load_gradient();
+  }
+  return total;
+}
+
+i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::int32_t* old, i64 kept, i64 fresh, i64 size,
+           std::int32_t* out, double* violation) {
+  struct Candidate {
+    double value;
+    std::int32_t point;
+  };
+  static_assert(sizeof(Candidate) == 16);
+  Buffer<char> taken(static_cast<std::size_t>(v.n), char(0));
+  i64 found = 0;
+  *violation = 0;
+  for (int g = 0; g < v.groups; ++g) {
+    double low = inf, high = -inf;
+    for (i64 k = 0; k < count; ++k) {
+      const i64 i = hot[k];
+      const Slopes s = slopes(v, g, i);
+      low = std::min(low, v.gradient[i] + s.up);
+      high = std::max(high, v.gradient[i] + s.down);
+    }
+    if (!(high > low)) continue;
+    *violation = std::max(*violation, high - low);
+    Buffer<Candidate> up, down;
+    for (i64 k = 0; k < count; ++k) {
+      const i64 i = hot[k];
+      const Slopes s = slopes(v, g, i);
+      const double u = v.gradient[i] + s.up, d = v.gradient[i] + s.down;
+      if (u < high) up.push_back({u, hot[k]});
+      if (d > low) down.push_back({-d, hot[k]});
+    }
+    const auto less = [](const Candidate& a, const Candidate& b) { return a.value < b.value; };
+    const i64 share = std::max<i64>(1, fresh / (2 * v.groups));
+    for (Buffer<Candidate>* side : {&up, &down}) {
+      // Twice the share: some are taken by the other side already.
+      const auto some = static_cast<std::size_t>(std::min<i64>(2 * share, i64(side->size())));
+      std::partial_sort(side->begin(), side->begin() + static_cast<std::ptrdiff_t>(some), side->end(), less);
+      i64 quota = share;
+      for (std::size_t k = 0; k < some && quota > 0 && found < size; ++k) {
+        const std::int32_t i = (*side)[k].point;
+        if (taken[i]) continue;
+        taken[i] = 1;
+        out[found++] = i;
+        --quota;
+      }
+    }
+  }
+  for (int pass = 0; pass < 2; ++pass)  // free ones first
+    for (i64 k = 0; k < kept && found < size; ++k) {
+      const std::int32_t i = old[k];
+      if (taken[i]) continue;
+      const bool free = (v.plus[i] > 0 && v.plus[i] < v.upper[i]) || (v.minus[i] > 0 && v.minus[i] < v.lower[i]);
+      if (free != (pass == 0)) continue;
+      taken[i] = 1;
+      out[found++] = i;
+    }
+  return found;
+}
+
+// The zero of the increasing function slope(x), by bisection between bounds where it changes sign.
+template <class Function>
+double bisect(double low, double high, Function slope) {
+  for (int k = 0; k < 200; ++k) {
+    const double middle = low + (high - low) / 2;
+    if (!(middle > low && middle < high)) break;
+    (slope(middle) > 0 ? high : low) = middle;
+  }
+  return low + (high - low) / 2;
+}
+
+Offsets offsets(const Variables& v) {
+  double low = inf, high = -inf, sum_plus = 0, sum_minus = 0;
+  for (i64 i = 0; i < v.n; ++i) {
+    low = std::min(low, v.gradient[i] - v.width[i]);
+    high = std::max(high, v.gradient[i] + v.width[i]);
+    sum_plus += v.plus[i];
+    sum_minus += v.minus[i];
+  }
+  Offsets o;
+  if (v.groups == 1) {
+    o.plus = bisect(-high, -low, [&](double b) {
+      double s = sum_plus - sum_minus;
+      for (i64 i = 0; i < v.n; ++i) {
+        s -= v.gradient[i] + v.width[i] + b < 0 ? v.upper[i] : 0.0;
+        s += v.gradient[i] - v.width[i] + b > 0 ? v.lower[i] : 0.0;
+      }
+      return s;
+    });
+    o.minus = -o.plus;
+  } else {
+    o.plus = bisect(-high, -low, [&](double b) {
+      double s = sum_plus;
+      for (i64 i = 0; i < v.n; ++i) s -= v.gradient[i] + v.width[i] + b < 0 ? v.upper[i] : 0.0;
+      return s;
+    });
+    o.minus = bisect(low, high, [&](double b) {
+      double s = sum_minus;
+      for (i64 i = 0; i < v.n; ++i) s -= -v.gradient[i] + v.width[i] + b < 0 ? v.lower[i] : 0.0;
+      return s;
+    });
+  }
+  for (i64 i = 0; i < v.n; ++i) {
+    const double p = v.gradient[i] + v.width[i] + o.plus, m = -v.gradient[i] + v.width[i] + o.minus;
+    o.gap += p >= 0 ? v.plus[i] * p : (v.plus[i] == v.upper[i] ? 0.0 : (v.plus[i] - v.upper[i]) * p);
+    o.gap += m >= 0 ? v.minus[i] * m : (v.minus[i] == v.lower[i] ? 0.0 : (v.minus[i] - v.lower[i]) * m);
+  }
+  return o;
+}
+
+}  // namespace mercer::MERCER_ISA
+
+namespace mercer {
+#define MERCER_JOIN2(a, b) a##b
+#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
+template <>
+const Smo<float>& MERCER_JOIN(smo_, MERCER_ISA)<float>() {
+  static const Smo<float> table{MERCER_ISA::solve<float>};
+  return table;
+}
+template <>
+const Smo<double>& MERCER_JOIN(smo_, MERCER_ISA)<double>() {
+  static const Smo<double> table{MERCER_ISA::solve<double>};
+  return table;
+}
+const Selection& MERCER_JOIN(selection_, MERCER_ISA)() {
+  static const Selection table{MERCER_ISA::select, MERCER_ISA::offsets};
+  return table;
+}
+}  // namespace mercer

@@ -1,0 +1,7 @@
+"""Solvers: from a problem to a solution with its certificate."""
+
+from mercer.solvers.control import Control, Progress
+from mercer.solvers.dual import Infeasible, Solution, SVMDual
+from mercer.solvers.svm import plan, solve
+
+__all__ = ["Control", "Infeasible", "Progress", "SVMDual", "Solution", "plan", "solve"]

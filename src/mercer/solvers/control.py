@@ -1,0 +1,96 @@
+"""When a solver stops, whom it tells how far it is, and what it leaves behind when it is killed."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a solver stands."""
+
+    iteration: int
+    gap: float  # relative; infinite while no primal value is known
+    dual: float
+    support: int
+    seconds: float
+
+
+@dataclass
+class Control:
+    """The limits of a run.
+
+    Parameters
+    ----------
+    tol
+        Stop when the relative duality gap is at most this.
+    max_iter
+        Stop after so many steps; -1 for no limit.
+    time_limit
+        Stop after so many seconds; None for no limit.
+    checkpoint
+        A file to which the state is written every `every` seconds; a later run on the same problem resumes from it.
+    report
+        Called with a `Progress` now and then; returning True stops the run.
+    precision
+        "auto", or the arithmetic to use: "float32", "float64".
+    """
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    checkpoint: str | Path | None = None
+    report: Callable[[Progress], Any] | None = None
+    precision: str = "auto"
+    every: float = 5.0
+    started: float = field(default_factory=time.perf_counter)
+    cancelled: bool = False  # set from another thread by an interruption
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken so far."""
+        return time.perf_counter() - self.started
+
+    def exhausted(self, steps: int) -> str | None:
+        """Return which limit has been reached, if one has."""
+        if self.cancelled:
+            return "interrupted"
+        if 0 <= self.max_iter <= steps:
+            return f"max_iter={self.max_iter} reached"
+        if self.time_limit is not None and self.seconds >= self.time_limit:
+            return f"time_limit={self.time_limit:g} s reached"
+        return None
+
+    def cancel(self) -> None:
+        """Ask every run under this control to return what it has."""
+        self.cancelled = True
+
+    def tell(self, **where: Any) -> bool:
+        """Report progress; return whether the listener asks to stop."""
+        return self.report is not None and self.report(Progress(seconds=self.seconds, **where)) is True
+
+
+def warn_unfinished(stopped: str, gap: float, tol: float, advice: str = "") -> None:
+    """Warn that a fit ended before its tolerance was reached; the model is usable all the same."""
+    warnings.warn(
+        f"the fit stopped early ({stopped}) at a relative duality gap of {gap:.2g}; tol={tol:g} was asked. "
+        f"The model is the best so far and its certificate says how good it is. {advice}".rstrip(),
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def check_vector(name: str, value: Any, n: int) -> np.ndarray:
+    """Return `value` as n finite-or-infinite float64 numbers, one per point."""
+    vector = np.broadcast_to(np.asarray(value, dtype=np.float64), (n,))
+    if np.isnan(vector).any():
+        raise ValueError(f"{name} contains NaN.")
+    return np.ascontiguousarray(vector)

@@ -1,0 +1,111 @@
+"""The dual of every support vector machine of the lectures, in one form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from mercer.certify import Certificate
+from mercer.gram import Gram
+
+Offset = Literal["free", "split", "none"]
+
+
+@dataclass
+class SVMDual:
+    """Minimise 1/2 b' K b + linear' b + width' (plus + minus), with b = plus - minus.
+
+    Subject to 0 <= plus <= upper, 0 <= minus <= lower, and to the constraint that goes with the offset:
+
+    ========== =================================================== =======================
+    offset     kept as it is at the start                          models
+    ========== =================================================== =======================
+    "free"     sum(b): the dual of one unpenalised offset          SVC, SVR, OneClassSVM
+    "split"    sum(plus) and sum(minus), each by itself            NuSVC, NuSVR
+    "none"     nothing: no offset, f(x) = sum b_i k(x_i, x)        M9, the plug-in machine
+    ========== =================================================== =======================
+
+    The decision function is f(x) = sum b_i k(x_i, x) + offset.
+
+    - SVC: linear = -y, width = 0, upper = C where y = 1 and 0 elsewhere, lower = C where y = -1, start at 0.
+    - SVR: linear = -y, width = epsilon, upper = lower = C, start at 0.
+    - OneClassSVM: linear = 0, upper = 1, lower = 0, any start with sum(plus) = nu n.
+    - NuSVC: linear = 0, upper/lower = 1 by class, "split", start with sum(plus) = sum(minus) = nu n / 2.
+    - NuSVR: linear = -y, width = 0, upper = lower = C, "split", start with sum(plus) = sum(minus) = C nu n / 2.
+
+    Parameters
+    ----------
+    gram
+        The kernel matrix of the training points (square).
+    linear, width, upper, lower
+        As above, one number per point.
+    offset
+        As above.
+    plus, minus
+        A feasible start; zeros when not given.
+    """
+
+    gram: Gram
+    linear: np.ndarray
+    upper: np.ndarray
+    lower: np.ndarray
+    width: np.ndarray | float = 0.0
+    offset: Offset = "free"
+    plus: np.ndarray | None = None
+    minus: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return int(self.gram.shape[0])
+
+
+@dataclass
+class Solution:
+    """What a solver returns.
+
+    Attributes
+    ----------
+    plus, minus
+        The two parts of the coefficients b = plus - minus, at least 0 each.
+    offset
+        b of f(x) = sum b_i k(x_i, x) + b ("split": half the sum of the two; 0 for "none").
+    half_width
+        "split" only: the rho of NuSVC (y f >= rho), minus the epsilon of NuSVR.
+    values
+        f(x_i) at the training points, offset included, as the solver knows them.
+    certificate
+        The claim, not yet attached to a model.
+    history
+        One row (steps, dual, relative gap, support vectors, seconds) per outer iteration.
+    """
+
+    plus: np.ndarray
+    minus: np.ndarray
+    offset: float
+    values: np.ndarray
+    certificate: Certificate
+    half_width: float = 0.0
+    history: list[tuple[float, ...]] = field(default_factory=list)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """The coefficients b."""
+        return self.plus - self.minus
+
+
+class Infeasible(ValueError):
+    """No solution exists: a hard margin on classes that cannot be separated.
+
+    Parameters
+    ----------
+    message
+        What is wrong and what to do.
+    coefficients
+        The evidence: coefficients b whose positive and negative parts, scaled to sum 1, are mixtures of the two classes
+        that meet in feature space.
+    """
+
+    def __init__(self, message: str, coefficients: np.ndarray | None = None) -> None:
+        super().__init__(message)
+        self.coefficients = coefficients

@@ -1,0 +1,114 @@
+"""The kernel matrix as SMO reads it: square blocks, and products of many rows with a few columns."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from mercer.gram import Gram
+from mercer.points import Comparison, Points
+
+_SAMPLE = 48  # points on which float32 is compared with float64
+_SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
+
+
+class Matrix(Protocol):
+    """What the solvers ask of a kernel matrix."""
+
+    dtype: Any
+
+    def block(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the values of some points against one another, valid until the next call."""
+
+    def product(self, rows: np.ndarray | None, cols: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return K[rows, cols] v in float64; all rows for None."""
+
+
+class Streamed:
+    """Values computed when they are asked for and forgotten: the core is faster than most memory."""
+
+    def __init__(self, gram: Gram, points: Points) -> None:
+        self._of = gram.kernel.of
+        self._points = points
+        self._formula = gram.comparison.formula
+        self._last: tuple[Any, Points] = (None, points)
+        self.dtype = Comparison(self._of, points.take(slice(0, 1)), None, self._formula).dtype
+        self._buffer = np.empty(0, self.dtype)  # fresh memory is dear
+
+    def block(self, chosen: np.ndarray) -> np.ndarray:
+        w = len(chosen)
+        if self._buffer.size < w * w:
+            self._buffer = np.empty(w * w, self.dtype)
+        out = self._buffer[: w * w].reshape(w, w)
+        return Comparison(self._of, self._points.take(chosen), None, self._formula).dense(out)
+
+    def product(self, rows: np.ndarray | None, cols: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if rows is None:
+            left = self._points
+        else:
+            if self._last[0] is not rows:  # the same rows are asked for many times
+                self._last = (rows, self._points.take(rows))
+            left = self._last[1]
+        return Comparison(self._of, left, self._points.take(cols), self._formula).matvec(v).astype(np.float64)
+
+
+class Held:
+    """All values in memory, for kernels that only Python can compute and for small problems."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self.dtype = values.dtype
+
+    def block(self, chosen: np.ndarray) -> np.ndarray:
+        return self.values[np.ix_(chosen, chosen)]
+
+    def product(self, rows: np.ndarray | None, cols: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # By rows of the symmetric matrix, which are contiguous; sums in float64, a slice of rows at a time.
+        out = np.zeros(len(self.values))
+        step = max(1, (1 << 22) // len(self.values))
+        for i in range(0, len(cols), step):
+            out += v[i : i + step] @ self.values[cols[i : i + step]].astype(np.float64, copy=False)
+        return out if rows is None else out[rows]
+
+
+class Cached:
+    """Rows kept within the budget, for kernels that only Python can compute and too many points to hold all."""
+
+    def __init__(self, gram: Gram) -> None:
+        self._gram = gram
+        self.dtype = gram.dtype
+
+    def block(self, chosen: np.ndarray) -> np.ndarray:
+        return np.concatenate([r[:, chosen] for r in self._slices(chosen)])
+
+    def product(self, rows: np.ndarray | None, cols: np.ndarray, v: np.ndarray) -> np.ndarray:
+        out = np.zeros(self._gram.shape[0])
+        at = 0
+        for part in self._slices(cols):
+            out += v[at : at + len(part)] @ part.astype(np.float64, copy=False)
+            at += len(part)
+        return out if rows is None else out[rows]
+
+    def _slices(self, chosen: np.ndarray) -> Any:
+        step = max(1, min(256, len(self._gram.cache.slab)))
+        return (self._gram.rows(chosen[i : i + step]) for i in range(0, len(chosen), step))
+
+
+def single_is_enough(gram: Gram) -> bool:
+    """Return whether float32 gives the kernel's values: measured on a few points against float64.
+
+    Points that lie far from the origin compared with their distances lose them in float32, and some formulas
+    amplify rounding; neither can be told from the kernel alone.
+    """
+    points = gram.left
+    if not gram.compiled or points.dtype == np.float32:
+        return points.dtype == np.float32
+    some = points.take(np.unique(np.linspace(0, len(points) - 1, _SAMPLE).astype(np.intp)))
+    formula = gram.comparison.formula
+    try:
+        rough = Comparison(gram.kernel.of, some.single(), None, formula).dense()
+    except FloatingPointError:
+        return False
+    exact = Comparison(gram.kernel.of, some, None, formula).dense()
+    return bool(np.abs(rough - exact).max() <= _SINGLE_ERROR * np.abs(exact).max())
