@@ -1,6 +1,7 @@
 """Checks that users run on kernels of their own, and the library on all of its."""
 
 from mercer.testing.check import LAWS, check_kernel
+from mercer.testing.losses import check_loss
 from mercer.testing.objects import clone, equality, parameters, pickling, proof, representation
 from mercer.testing.rounding import Rounding, rounding
 from mercer.testing.values import (
@@ -17,6 +18,7 @@ from mercer.testing.values import (
 
 __all__ = [
     "check_kernel",
+    "check_loss",
     "LAWS",
     "finite",
     "symmetry",

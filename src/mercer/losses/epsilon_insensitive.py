@@ -1,0 +1,56 @@
+"""The loss of support vector regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import check_number
+from mercer.losses.base import Loss
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(Loss):
+    r"""The absolute error beyond a tube of half-width epsilon.
+
+    .. math:: L(y, f) = \max(0, |f - y| - \varepsilon), \qquad y \in \mathbb R
+
+    - derivative: the sign of f - y outside the tube, 0 inside
+    - conjugate: L*(y, u) = u y + epsilon |u| for \|u\| <= 1, else infinite
+    - prox: f moves towards the tube by at most `step`
+
+    Parameters
+    ----------
+    epsilon
+        The half-width of the tube, at least 0.
+
+    Examples
+    --------
+    >>> EpsilonInsensitive(0.5).value(1.0, [1.0, 1.5, 3.0])
+    array([0. , 0. , 1.5])
+    """
+
+    epsilon: float = 0.1
+
+    target = "real"
+
+    def __post_init__(self) -> None:
+        check_number(self, "epsilon", self.epsilon, closed=True)
+
+    def value(self, y: Any, f: Any) -> np.ndarray:
+        return np.maximum(0.0, np.abs(np.subtract(f, y)) - self.epsilon)
+
+    def derivative(self, y: Any, f: Any) -> np.ndarray:
+        t = np.subtract(f, y)
+        return np.where(np.abs(t) > self.epsilon, np.sign(t), 0.0)
+
+    def conjugate(self, y: Any, u: Any) -> np.ndarray:
+        size = np.abs(u)
+        return np.where(size <= 1.0, np.multiply(u, y) + self.epsilon * size, np.inf)
+
+    def prox(self, y: Any, f: Any, step: float) -> np.ndarray:
+        t = np.subtract(f, y)
+        size = np.abs(t)
+        return y + np.sign(t) * np.minimum(size, np.maximum(size - step, self.epsilon))
