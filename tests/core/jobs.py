@@ -32,13 +32,26 @@ def compressed(matrix: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndar
     return csr.data.astype(dtype), csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
 
 
+def norms(x: np.ndarray) -> np.ndarray:
+    """Squared norms as the core sums them, for whole panels."""
+    p = panel(x.dtype)
+    out = np.zeros(-(-len(x) // p) * p, x.dtype)
+    _core.norms(x, out)
+    return out
+
+
 def operand(
-    kind: str, x: Any, z: Any, weight: np.ndarray | None = None, window: tuple[float, float] = (0.0, 0.0)
+    kind: str,
+    x: Any,
+    z: Any,
+    weight: np.ndarray | None = None,
+    window: tuple[float, float] = (0.0, 0.0),
+    inner: bool = False,
 ) -> tuple[Any, ...]:
-    """One statistic of dense or SciPy sparse points."""
+    """One statistic of dense or SciPy sparse points; `inner`: distances from inner products."""
     if sparse.issparse(x):
-        return STAT[kind], x.shape[1], compressed(x, x.dtype), compressed(z, z.dtype), weight, window
-    return STAT[kind], x.shape[1], x, packed(z), weight, window
+        return STAT[kind], x.shape[1], compressed(x, x.dtype), compressed(z, z.dtype), weight, window, None
+    return STAT[kind], x.shape[1], x, packed(z), weight, window, (norms(x), norms(z)) if inner else None
 
 
 def job(

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from core.jobs import FLOATS, dense, job, operand, panel, points, rbf_job
 
-STRIP = {np.float32: 256, np.float64: 128}
+STRIP = {np.float32: 512, np.float64: 256}
 SIZES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 321)
 
 

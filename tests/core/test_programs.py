@@ -179,19 +179,19 @@ def test_instructions_of_another_length_are_refused(code):
 X = np.ones((4, 3))
 NO_WINDOW = (0.0, 0.0)
 MISFITS = {
-    "left too short": (0, 3, X[:3].copy(), packed(X), None, NO_WINDOW),
-    "right too short": (0, 3, X, packed(X)[:-1].copy(), None, NO_WINDOW),
-    "weight too short": (1, 3, X, packed(X), np.ones(2), NO_WINDOW),
-    "width too large": (0, 2**62, X, packed(X), None, NO_WINDOW),
-    "width zero": (0, 0, X, packed(X), None, NO_WINDOW),
-    "width negative": (0, -3, X, packed(X), None, NO_WINDOW),
-    "no such statistic": (6, 3, X, packed(X), None, NO_WINDOW),
-    "negative statistic": (-1, 3, X, packed(X), None, NO_WINDOW),
-    "left of another type": (0, 3, X.astype(np.float32), packed(X), None, NO_WINDOW),
-    "right of another type": (0, 3, X, packed(X).astype(np.float32), None, NO_WINDOW),
-    "left in another order": (0, 3, np.asfortranarray(X), packed(X), None, NO_WINDOW),
-    "left strided": (0, 3, np.ones((8, 3))[::2], packed(X), None, NO_WINDOW),
-    "left a list": (0, 3, X.tolist(), packed(X), None, NO_WINDOW),
+    "left too short": (0, 3, X[:3].copy(), packed(X), None, NO_WINDOW, None),
+    "right too short": (0, 3, X, packed(X)[:-1].copy(), None, NO_WINDOW, None),
+    "weight too short": (1, 3, X, packed(X), np.ones(2), NO_WINDOW, None),
+    "width too large": (0, 2**62, X, packed(X), None, NO_WINDOW, None),
+    "width zero": (0, 0, X, packed(X), None, NO_WINDOW, None),
+    "width negative": (0, -3, X, packed(X), None, NO_WINDOW, None),
+    "no such statistic": (6, 3, X, packed(X), None, NO_WINDOW, None),
+    "negative statistic": (-1, 3, X, packed(X), None, NO_WINDOW, None),
+    "left of another type": (0, 3, X.astype(np.float32), packed(X), None, NO_WINDOW, None),
+    "right of another type": (0, 3, X, packed(X).astype(np.float32), None, NO_WINDOW, None),
+    "left in another order": (0, 3, np.asfortranarray(X), packed(X), None, NO_WINDOW, None),
+    "left strided": (0, 3, np.ones((8, 3))[::2], packed(X), None, NO_WINDOW, None),
+    "left a list": (0, 3, X.tolist(), packed(X), None, NO_WINDOW, None),
 }
 
 
@@ -234,7 +234,7 @@ def test_sparse_rows_that_point_outside_are_refused(change):
     bad = broken_rows(change)
     for left, right in ((bad, good), (good, bad)):
         with pytest.raises(ValueError, match=r"malformed sparse rows|too short"):
-            job(np.float64, 4, 4, [("stat", 0, 0)], [(0, 3, left, right, None, NO_WINDOW)])
+            job(np.float64, 4, 4, [("stat", 0, 0)], [(0, 3, left, right, None, NO_WINDOW, None)])
 
 
 @pytest.mark.parametrize(("n", "m"), [(-1, 4), (4, -1), (2**62, 4), (4, 2**63 - 1), (5, 4), (4, 5)])

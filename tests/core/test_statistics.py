@@ -8,7 +8,7 @@ from core.jobs import FLOATS, dense, job, operand, packed, panel, points, stat_j
 from mercer import _core
 
 WIDER = {np.float32: np.float64, np.float64: np.longdouble}
-STRIP = {np.float32: 256, np.float64: 128}  # columns evaluated at a time
+STRIP = {np.float32: 512, np.float64: 256}  # columns evaluated at a time
 CHUNK = 16  # coordinates summed at a time
 
 
@@ -165,7 +165,7 @@ def test_arrays_that_may_not_be_written_can_be_read():
     x = np.random.default_rng(6).standard_normal((5, 3))
     z = packed(x)
     x.flags.writeable = z.flags.writeable = False
-    j = job(np.float64, 5, 5, [("stat", 0, 0)], [(0, 3, x, z, None, (0.0, 0.0))])
+    j = job(np.float64, 5, 5, [("stat", 0, 0)], [(0, 3, x, z, None, (0.0, 0.0), None)])
     np.testing.assert_allclose(dense(j, 5, 5, np.float64), x @ x.T)
     with pytest.raises(TypeError):
         j.dense(0, 5, 0, 3, x)

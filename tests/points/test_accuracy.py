@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mercer import Gram
-from mercer.kernels import RBF, Cauchy, Laplacian, Matern, RationalQuadratic
+from mercer.kernels import RBF, Cauchy, Laplacian, Linear, Matern, RationalQuadratic
+from mercer.points import Comparison, Points, comparison
 
 WIDER = {np.float32: np.float64, np.float64: np.longdouble}
 BOUND = {np.float32: 1e-5, np.float64: 1e-12}
@@ -28,6 +29,14 @@ KERNELS = {
 FACTORS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 30.0, 1e4)
 
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no wider type to compare float64 with")
+
+
+@pytest.fixture(params=["few pairs", "many pairs"])
+def pairs(request, monkeypatch):
+    """Many pairs are worth a look for distances that may be taken from inner products; here few pairs are, too."""
+    if request.param == "many pairs":
+        monkeypatch.setattr(comparison, "_MANY", 0)
+        monkeypatch.setattr(comparison, "_FEW", 1)
 
 
 def clouds(dtype, n=60, d=6):
@@ -75,7 +84,7 @@ def truth(kernel, X):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("smallest", ["1e-10", "normal"])
-def test_relative_error_on_hostile_data(smallest, name, dtype):
+def test_relative_error_on_hostile_data(pairs, smallest, name, dtype):
     """Of every kernel value down to 1e-10, and down to the smallest normal number of the type.
 
     An exponent e that is rounded once is off by e times the rounding unit, and exp makes a relative error of
@@ -98,7 +107,7 @@ def test_relative_error_on_hostile_data(smallest, name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_point_and_its_duplicates_have_similarity_one_exactly(name, dtype):
+def test_a_point_and_its_duplicates_have_similarity_one_exactly(pairs, name, dtype):
     for cloud, X, spread in clouds(dtype):
         X[7] = X[6]
         for factor in FACTORS:
@@ -116,7 +125,7 @@ def test_a_point_and_its_duplicates_have_similarity_one_exactly(name, dtype):
 
 @pytest.mark.parametrize(("dtype", "scale"), [(np.float32, 1e-44), (np.float64, 5e-324)])
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_scale_whose_inverse_overflows(name, dtype, scale):
+def test_a_scale_whose_inverse_overflows(pairs, name, dtype, scale):
     X = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]], dtype)
     for s in (scale, [scale, scale], [1.0, scale]):
         K = KERNELS[name](s)(X)
@@ -124,8 +133,54 @@ def test_a_scale_whose_inverse_overflows(name, dtype, scale):
         assert (K[1, [0, 2]] < 1e-20).all()
 
 
-def test_differences_of_neighbouring_numbers_are_seen():
+def test_differences_of_neighbouring_numbers_are_seen(pairs):
     """Where the differences are a few units of the last place, the kernel still resolves each of them."""
     X = (1e6 + np.spacing(np.float32(1e6)) * np.arange(20, dtype=np.float32)[:, None]).astype(np.float32)
     row = RBF(float(np.spacing(np.float32(1e6))))(X)[0]
     np.testing.assert_allclose(row, np.exp(-0.5 * np.arange(20.0) ** 2), rtol=1e-5, atol=1e-44)
+
+
+def benign(dtype, n=250, d=8, offset=3.0):
+    return (np.random.default_rng(1).standard_normal((n, d)) + offset).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_come_from_inner_products_only_where_that_is_harmless(dtype):
+    X = Points(benign(dtype))
+    far = Points(np.concatenate([X.vectors, X.vectors + dtype(3e6)]))
+    for kernel in (RBF(5.0), Cauchy(5.0), RationalQuadratic(0.7, 5.0), RBF(5.0) + Linear()):
+        assert Comparison(kernel.of, X).inexact, kernel
+        assert not Comparison(kernel.of, far).inexact, kernel
+    for kernel in (RBF(5e-3), Matern(1.5, 5.0), RBF(5.0) + Matern(1.5, 5.0), Laplacian(5.0), RBF([5.0] * 8)):
+        assert not Comparison(kernel.of, X).inexact, kernel
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["RBF", "RationalQuadratic 0.7", "RationalQuadratic 5", "Cauchy"])
+def test_values_from_inner_products_keep_the_bound(name, dtype):
+    X = benign(dtype, 400)
+    X[7] = X[300]
+    X[9] = np.nextafter(X[8], dtype(9))
+    for scale in (2.0, 4.0, 16.0, 1e3):
+        kernel = KERNELS[name](scale)
+        exact = truth(kernel, X)
+        K = kernel(X)
+        assert np.abs(K / exact - 1).max() <= BOUND[dtype]
+        assert (K == K.T).all()
+        assert (np.diag(K) == 1).all()
+        assert K[7, 300] == 1
+        assert K.max() == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_two_sets_of_points_share_one_centre(dtype):
+    X = benign(dtype, 300)
+    Z = np.concatenate([X[:250] + dtype(0.5), X[40:60]])
+    kernel = RBF(6.0)
+    assert Comparison(kernel.of, Points(X), Points(Z)).inexact
+    K = kernel(X, Z)
+    assert (K[np.arange(40, 60), np.arange(250, 270)] == 1).all()
+    np.testing.assert_array_equal(kernel(Z, X).T, K)
+    whole = Points(X)
+    part = whole.take(np.arange(0, 300, 2))
+    np.testing.assert_array_equal(Comparison(kernel.of, whole, part).dense(), kernel(X)[:, ::2])

@@ -58,6 +58,11 @@ struct Operand {  // the two sets of points that one statistic compares
   T low = 0, high = 0;         // float32 values between these are summed again in double (see Strip::refine)
   bool sparse = false;
   Sparse<T> xs, zs;
+  // Squared norms by Engine::norms, whole panels of them on the right: squared distances are then taken from inner
+  // products of points that were moved to a common centre.
+  const T* x_norms = nullptr;
+  const T* z_norms = nullptr;
+  double reach = 0;  // no such distance is larger
 };
 
 template <class T>
@@ -72,7 +77,9 @@ template <class T>
 struct Engine {
   i64 panel;  // points per packed panel
   i64 band;   // rows worked on together
+  i64 (*chunk)(i64 d);  // coordinates whose products are summed before they are added to the rest
   void (*pack)(const T* z, i64 m, i64 d, T* out);
+  void (*norms)(const T* x, i64 n, i64 d, T* out);
   // out[(r - r0) * ld + (c - c0)]; returns false if a value is not finite.
   bool (*dense)(const Job<T>&, i64 r0, i64 r1, i64 c0, i64 c1, T* out, i64 ld);
   // Rows r0..r1 from the diagonal rightwards, mirrored; out is the whole n x n matrix.

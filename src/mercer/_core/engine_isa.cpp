@@ -33,8 +33,8 @@ bool dense(const Job<T>& job, i64 r0, i64 r1, i64 c0, i64 c1, T* out, i64 ld) {
   for (i64 band = r0; band < r1; band += band_rows) {
     const i64 end = std::min(band + band_rows, r1);
     strip.enter(band, end);
-    for (i64 c = c0 / panel<T> * panel<T>; c < c1; c += strip_cols<T>) {
-      const i64 cols = padded<T>(std::min(strip_cols<T>, c1 - c));
+    for (i64 c = c0 / panel<T> * panel<T>; c < c1; c += strip.width()) {
+      const i64 cols = padded<T>(std::min(strip.width(), c1 - c));
       const i64 from = std::max(c, c0), to = std::min(c + cols, c1);
       for (i64 r = band; r < end; r += max_rows) {
         const int rows = static_cast<int>(std::min<i64>(max_rows, end - r));
@@ -88,26 +88,26 @@ bool dense_symmetric(const Job<T>& job, i64 r0, i64 r1, T* out) {
   const i64 n = job.n;
   bool finite = true;
   const bool past_caches = n * n * static_cast<i64>(sizeof(T)) > large;
-  Buffer<T> block(static_cast<std::size_t>(std::min(band_rows, r1 - r0) * strip_cols<T>));
+  Buffer<T> block(static_cast<std::size_t>(std::min(band_rows, r1 - r0) * strip.width()));
   for (i64 band = r0; band < r1; band += band_rows) {
     const i64 end = std::min(band + band_rows, r1);
     strip.enter(band, end);
-    for (i64 c = band / panel<T> * panel<T>; c < n; c += strip_cols<T>) {
-      const i64 cols = padded<T>(std::min(strip_cols<T>, n - c)), to = std::min(c + cols, n);
+    for (i64 c = band / panel<T> * panel<T>; c < n; c += strip.width()) {
+      const i64 cols = padded<T>(std::min(strip.width(), n - c)), to = std::min(c + cols, n);
       for (i64 r = band; r < end; r += max_rows) {
         const int rows = static_cast<int>(std::min<i64>(max_rows, end - r));
         const T* k = strip.evaluate(r, rows, c, cols);
         for (int q = 0; q < rows; ++q)
-          finite &= copy_finite(k + q * cols, to - c, block.data() + (r - band + q) * strip_cols<T>);
+          finite &= copy_finite(k + q * cols, to - c, block.data() + (r - band + q) * strip.width());
       }
       // Left of and on the diagonal block the transpose would overwrite what it should equal.
       const i64 clear = std::clamp(end, c, to);
       for (i64 r = band; r < end; ++r) {
-        const T* row = block.data() + (r - band) * strip_cols<T>;
+        const T* row = block.data() + (r - band) * strip.width();
         for (i64 j = std::max(r, c); j < clear; ++j) out[r * n + j] = out[j * n + r] = row[j - c];
         copy_out(row + (clear - c), to - clear, out + r * n + clear, past_caches);
       }
-      copy_transposed(block.data() + (clear - c), strip_cols<T>, end - band, to - clear, out + clear * n + band, n,
+      copy_transposed(block.data() + (clear - c), strip.width(), end - band, to - clear, out + clear * n + band, n,
                       past_caches);
     }
   }
@@ -132,6 +132,26 @@ void apply_rows(const T* k, int rows, i64 cols, i64 have, const T* v, i64 lv, i6
       for (; j < have; ++j) total += double(row[j]) * col[j];
       out[q * nv + s] += total;
     }
+}
+
+// One right-hand side of a symmetric product: each value is read once and used twice, for its row and for its column.
+template <class T>
+void apply_both(const T* k, i64 cols, const T* v, const T* factor, T* below, double* out) {
+  V<T> sums[max_rows] = {}, factors[max_rows];
+  for (int q = 0; q < max_rows; ++q) factors[q] = splat<T>(factor[q]);
+  for (i64 j = 0; j < cols; j += lanes<T>) {
+    const V<T> x = load(v + j);
+    V<T> down[2] = {load(below + j), {}};
+#pragma GCC unroll 8
+    for (int q = 0; q < max_rows; ++q) {
+      V<T> value = load(k + q * cols + j);
+      keep(value);
+      sums[q] += value * x;
+      down[q & 1] += value * factors[q];
+    }
+    store(below + j, down[0] + down[1]);
+  }
+  for (int q = 0; q < max_rows; ++q) out[q] += double(sum<T>(sums[q]));
 }
 
 // Many right-hand sides: v row-major with leading dimension lv, a multiple of the lanes.
@@ -177,8 +197,8 @@ void matvec(const Job<T>& job, i64 r0, i64 r1, const T* v, i64 k, double* out) {
   for (i64 band = r0; band < r1; band += band_rows) {
     const i64 end = std::min(band + band_rows, r1);
     strip.enter(band, end);
-    for (i64 c = 0; c < job.m; c += strip_cols<T>) {
-      const i64 have = std::min(strip_cols<T>, job.m - c), cols = padded<T>(have);
+    for (i64 c = 0; c < job.m; c += strip.width()) {
+      const i64 have = std::min(strip.width(), job.m - c), cols = padded<T>(have);
       for (i64 r = band; r < end; r += max_rows) {
         const int rows = static_cast<int>(std::min<i64>(max_rows, end - r));
         vectors.apply(strip.evaluate(r, rows, c, cols), rows, cols, have, c, out + (r - r0) * k);
@@ -192,17 +212,21 @@ void matvec_symmetric(const Job<T>& job, i64 first, i64 step, const T* v, i64 k,
   Strip<T> strip(job);
   const i64 n = job.n;
   const Vectors<T> vectors(v, n, k);
-  Buffer<T> block(static_cast<std::size_t>(max_rows * strip_cols<T>));
-  Buffer<T> below(static_cast<std::size_t>(strip_cols<T> * k));  // sums over the band's rows, column by column
+  Buffer<T> block(static_cast<std::size_t>(max_rows * strip.width()));
+  Buffer<T> below(static_cast<std::size_t>(strip.width() * k));  // sums over the band's rows, column by column
   for (i64 band = first * band_rows; band < n; band += step * band_rows) {
     const i64 end = std::min(band + band_rows, n);
     strip.enter(band, end);
-    for (i64 c = band / panel<T> * panel<T>; c < n; c += strip_cols<T>) {
-      const i64 have = std::min(strip_cols<T>, n - c), cols = padded<T>(have);
+    for (i64 c = band / panel<T> * panel<T>; c < n; c += strip.width()) {
+      const i64 have = std::min(strip.width(), n - c), cols = padded<T>(have);
       std::fill(below.begin(), below.end(), T(0));
       for (i64 r = band; r < end; r += max_rows) {
         const int rows = static_cast<int>(std::min<i64>(max_rows, end - r));
         const T* values = strip.evaluate(r, rows, c, cols);
+        if (k == 1 && rows == max_rows && c >= r + rows && have == cols) {
+          apply_both(values, cols, v + c, v + r, below.data(), out + r);
+          continue;
+        }
         if (c < r + rows) {  // the diagonal crosses: keep j >= row, count the diagonal once
           std::copy_n(values, rows * cols, block.data());
           for (int q = 0; q < rows; ++q)
@@ -217,7 +241,7 @@ void matvec_symmetric(const Job<T>& job, i64 first, i64 step, const T* v, i64 k,
         for (i64 s = 0; s < k; ++s) {
           T factor[max_rows] = {};
           for (int q = 0; q < rows; ++q) factor[q] = v[(r + q) * k + s];
-          T* sums = below.data() + s * strip_cols<T>;
+          T* sums = below.data() + s * strip.width();
           if (rows == max_rows) {
             for (i64 j = 0; j < cols; j += lanes<T>) {
               V<T> sum = load(sums + j);
@@ -231,14 +255,14 @@ void matvec_symmetric(const Job<T>& job, i64 first, i64 step, const T* v, i64 k,
         }
       }
       for (i64 s = 0; s < k; ++s)
-        for (i64 j = 0; j < have; ++j) out[(c + j) * k + s] += double(below[s * strip_cols<T> + j]);
+        for (i64 j = 0; j < have; ++j) out[(c + j) * k + s] += double(below[s * strip.width() + j]);
     }
   }
 }
 
 template <class T>
 const Engine<T>& engine() {
-  static const Engine<T> table{panel<T>, band_rows, pack<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
+  static const Engine<T> table{panel<T>, band_rows, even_chunk<T>, pack<T>, norms<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
   return table;
 }
 

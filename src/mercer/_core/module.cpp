@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <stdexcept>
@@ -60,8 +61,9 @@ void require(bool condition, const char* message) {
 template <class T>
 class PyJob {
  public:
-  // code: rows (op, dst, a, b); constants: rows (c, e, p); operands: (kind, d, left, right, weight or None, window), where a
-  // dense left is an (n, d) array and its right a packed one, and a sparse side is a triple (data, index, start).
+  // code: rows (op, dst, a, b); constants: rows (c, e, p); operands: (kind, d, left, right, weight or None, window,
+  // norms or None), where a dense left is an (n, d) array and its right a packed one, and a sparse side is a triple
+  // (data, index, start).
   PyJob(const std::vector<std::vector<int>>& code, const std::vector<std::vector<double>>& constants, int registers,
         int result, nb::list operands, nb::list rows, nb::list cols, i64 n, i64 m) {
     constexpr i64 most = i64(1) << 48;  // far beyond memory; keeps sizes from overflowing
@@ -177,9 +179,15 @@ class PyJob {
     return s;
   }
 
+  static double largest(const T* values, i64 count) {
+    T top = 0;
+    for (i64 i = 0; i < count; ++i) top = std::max(top, values[i]);
+    return static_cast<double>(top);
+  }
+
   Operand<T> operand(nb::tuple t) {
     Operand<T> o;
-    require(t.size() == 6, "malformed operand");
+    require(t.size() == 7, "malformed operand");
     o.kind = static_cast<Stat>(nb::cast<int>(t[0]));
     o.d = nb::cast<i64>(t[1]);
     require(o.kind >= Stat::dot && o.kind <= Stat::sqsum && o.d > 0, "malformed operand");
@@ -195,6 +203,13 @@ class PyJob {
       const i64 panel = engine<T>().panel;
       o.x = hold<T>(t[2], job_.n, o.d);
       o.z = hold<T>(t[3], (job_.m + panel - 1) / panel * panel, o.d);
+      if (!t[6].is_none()) {
+        const auto norms = nb::cast<nb::tuple>(t[6]);
+        require(norms.size() == 2 && o.kind == Stat::sqdist && !o.weight, "malformed operand");
+        o.x_norms = hold<T>(norms[0], job_.n);
+        o.z_norms = hold<T>(norms[1], (job_.m + panel - 1) / panel * panel);
+        o.reach = 2.01 * (largest(o.x_norms, job_.n) + largest(o.z_norms, job_.m));
+      }
     }
     return o;
   }
@@ -216,6 +231,16 @@ void pack(Array<T> z, Output<T> out) {
 }
 
 template <class T>
+void norms(Array<T> x, Output<T> out) {
+  require(x.ndim() == 2 && out.size() >= x.shape(0), "out has the wrong size");
+  const T* from = x.data();
+  T* to = out.data();
+  const i64 n = x.shape(0), d = x.shape(1);
+  nb::gil_scoped_release release;
+  engine<T>().norms(from, n, d, to);
+}
+
+template <class T>
 void bind(nb::module_& module, const char* name) {
   nb::class_<PyJob<T>>(module, name)
       .def(nb::init<const std::vector<std::vector<int>>&, const std::vector<std::vector<double>>&, int, int, nb::list, nb::list,
@@ -227,6 +252,7 @@ void bind(nb::module_& module, const char* name) {
       .def("matvec_symmetric", &PyJob<T>::matvec_symmetric, "first"_a, "step"_a, "v"_a.noconvert(),
            "out"_a.noconvert());
   module.def("pack", &pack<T>, "z"_a.noconvert(), "out"_a.noconvert());
+  module.def("norms", &norms<T>, "x"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace
@@ -240,6 +266,8 @@ NB_MODULE(_core, module) {
   bind_smo(module, isa());
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);
+  module.def("chunk", [](i64 d, bool single) { return (single ? engine<float>().chunk : engine<double>().chunk)(d); },
+             "d"_a, "single"_a);
   module.attr("STATS") = nb::make_tuple("dot", "sqdist", "l1", "chi2", "minimum", "sqsum");
   module.attr("OPS") =
       nb::make_tuple("stat", "row", "col", "add", "sub", "mul", "div", "min", "max", "atan2", "affine", "exp", "log",

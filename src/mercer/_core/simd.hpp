@@ -50,6 +50,13 @@ template <class T>
 inline void store(T* p, V<T> v) {
   std::memcpy(p, &v, sizeof v);
 }
+// Hold v in a register: GCC would rather read memory again for each use, and reading is what limits such a loop.
+template <class W>
+inline void keep([[maybe_unused]] W& v) {
+#if defined(__x86_64__)
+  asm("" : "+v"(v));
+#endif
+}
 // Store to an aligned address past the caches: what is not read again soon should not push out what is.
 template <class T>
 inline void stream(T* p, V<T> v) {
@@ -70,15 +77,11 @@ inline void stream_done() {  // other threads may look from here on
 }
 template <class T>
 inline V<T> splat(T x) {
-  V<T> v;
-  for (int i = 0; i < lanes<T>; ++i) v[i] = x;
-  return v;
+  return x - V<T>{};  // of a scalar and a vector: one broadcast, since x - 0 is x
 }
 template <class T>
 inline I<T> splat_bits(typename vec<T>::int_t x) {
-  I<T> v;
-  for (int i = 0; i < lanes<T>; ++i) v[i] = x;
-  return v;
+  return x - I<T>{};
 }
 template <class T>
 inline V<T> abs(V<T> v) {
@@ -94,6 +97,32 @@ template <class T>
 inline V<T> max(V<T> a, V<T> b) {
   return a > b ? a : b;
 }
+// a b + c, fused wherever this instruction set can, and never left to the compiler: sums that must agree to the last
+// bit (the inner product of two equal points, and their squared norm) would not if one were fused and the other not.
+template <class T>
+inline T multiply_add(T a, T b, T c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  if constexpr (sizeof(T) == 4) return __builtin_fmaf(a, b, c);
+  else return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+template <class T>
+inline V<T> multiply_add_each(V<T> a, V<T> b, V<T> c) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return (V<T>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+  else return (V<T>)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__) && defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) return (V<T>)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+  else return (V<T>)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__ARM_FEATURE_FMA)
+  for (int i = 0; i < lanes<T>; ++i) c[i] = multiply_add<T>(a[i], b[i], c[i]);
+  return c;
+#else
+  return a * b + c;
+#endif
+}
 // Between low and high; NaN stays.
 template <class T>
 inline V<T> clamp(V<T> v, T low, T high) {
@@ -105,6 +134,15 @@ inline V<T> clamp(V<T> v, T low, T high) {
 #else
   v = low > v ? splat<T>(low) : v;
   return high < v ? splat<T>(high) : v;
+#endif
+}
+template <class T>
+inline V<T> positive(V<T> v) {  // the larger of v and 0
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return (V<T>)_mm512_max_ps((__m512)v, _mm512_setzero_ps());
+  else return (V<T>)_mm512_max_pd((__m512d)v, _mm512_setzero_pd());
+#else
+  return max<T>(v, V<T>{});
 #endif
 }
 template <class T>

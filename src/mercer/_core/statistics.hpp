@@ -29,13 +29,14 @@ struct Aligned {
 template <class T>
 using Buffer = std::vector<T, Aligned<T>>;
 
-// A strip is at most 8 rows by strip_cols columns; a band stacks strips so that mirrored writes are long.
+// A strip is at most 8 rows by strip_cols columns (fewer for a long program, see Strip::width); a band stacks strips so
+// that mirrored writes are long.
 constexpr int max_rows = 8;
 constexpr i64 band_rows = 128;
 template <class T>
 constexpr i64 panel = 2 * lanes<T>;
 template <class T>
-constexpr i64 strip_cols = 1024 / static_cast<i64>(sizeof(T));
+constexpr i64 strip_cols = 2048 / static_cast<i64>(sizeof(T));
 // Sums run in chunks of this many coordinates, each begun at zero: the rounding error of a squared distance grows
 // with the chunk and the number of chunks, not with their product.
 template <class T>
@@ -53,7 +54,6 @@ void pack(const T* z, i64 m, i64 d, T* out) {
 
 template <class T, Stat S>
 inline V<T> accumulate(V<T> sum, T x, V<T> z, [[maybe_unused]] T w) {
-  if constexpr (S == Stat::dot) return sum + x * z;
   if constexpr (S == Stat::minimum) {
     const V<T> a = splat<T>(x);
     return sum + min<T>(a, z);
@@ -148,15 +148,6 @@ void strip_dense(const Operand<T>& o, const T* x, int rows, i64 c, i64 cols, T* 
   }
 }
 
-// Fused or not, but never left to the compiler, which may fuse one branch of a merge and not the other:
-// the statistic of (x, z) must be that of (z, x) to the last bit.
-inline double multiply_add(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return __builtin_fma(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
 // The same sums in double for one row and one panel of float32 points, kept where the float32 sum is in the window.
 template <Stat S>
 inline void micro_double(const Operand<float>& o, const float* x, i64 stride, const float* z, float* out) {
@@ -183,13 +174,12 @@ inline void micro_double(const Operand<float>& o, const float* x, i64 stride, co
 
 template <Stat S>
 inline double plus_term(double sum, double x, double z, double w) {
-  if constexpr (S == Stat::dot) return multiply_add(x, z, sum);
   if constexpr (S == Stat::minimum) return sum + std::min(x, z);
-  if constexpr (S == Stat::sqsum) return multiply_add(x + z, x + z, sum);
+  if constexpr (S == Stat::sqsum) return multiply_add<double>(x + z, x + z, sum);
   const double t = (x - z) * w;
-  if constexpr (S == Stat::sqdist) return multiply_add(t, t, sum);
+  if constexpr (S == Stat::sqdist) return multiply_add<double>(t, t, sum);
   if constexpr (S == Stat::l1) return sum + std::abs(t);
-  if constexpr (S == Stat::chi2) return x + z > 0 ? multiply_add(t, t / (x + z), sum) : sum;
+  if constexpr (S == Stat::chi2) return x + z > 0 ? multiply_add<double>(t, t / (x + z), sum) : sum;
   return sum;
 }
 
@@ -234,14 +224,10 @@ void strip_sparse_dot(const Operand<T>& o, i64 r, int rows, i64 c, i64 cols, i64
   }
 }
 
-// x: the strip's rows as `interleave` left them.
+// x: the strip's rows as `interleave` left them. Inner products have ways of their own.
 template <class T, Stat S>
-void strip_stat(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, i64 m, T* out, Buffer<T>& spread) {
-  if (o.sparse) {
-    if constexpr (S == Stat::dot) strip_sparse_dot<T>(o, r, rows, c, cols, m, out, spread);
-    else strip_sparse<T, S>(o, r, rows, c, cols, m, out);
-    return;
-  }
+void strip_stat(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, i64 m, T* out) {
+  if (o.sparse) return strip_sparse<T, S>(o, r, rows, c, cols, m, out);
   if constexpr (S == Stat::sqdist || S == Stat::l1) {
     if (o.weight) return strip_dense<T, S, true>(o, x, rows, c, cols, out);
   }

@@ -1,7 +1,7 @@
 // The formula of a kernel, applied to one strip: statistics first, then one instruction after the other.
 #pragma once
 
-#include "statistics.hpp"
+#include "inner.hpp"
 
 namespace mercer::MERCER_ISA {
 
@@ -22,6 +22,9 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
         values_(static_cast<std::size_t>(job.program.registers * size_)),
         left_(job.operands.size()) {}
 
+  // Columns of a strip: a wide one has fewer beginnings and ends, but all registers should stay in the cache.
+  i64 width() const { return job_.program.registers == 1 ? strip_cols<T> : strip_cols<T> / 2; }
+
   // Make ready the rows r0..r1 (at most a band) that `evaluate` will be asked for.
   void enter(i64 r0, i64 r1) {
     band_ = r0;
@@ -35,12 +38,31 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
 
   // Kernel values of rows r..r+rows against columns c..c+cols (c and cols multiples of the panel).
   const T* evaluate(i64 r, int rows, i64 c, i64 cols) {
-    for (const Instruction& i : job_.program.code) step(i, r, rows, c, cols);
+    const std::vector<Instruction>& code = job_.program.code;
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      if (i + 1 < code.size() && decays(code[i], code[i + 1])) {
+        const Operand<T>& o = job_.operands[code[i].a];
+        ++i;
+        strip_inner<T>(o, left(code[i - 1].a, r), r, rows, c, cols, reg(code[i].dst),
+                       Decay<T>{PowerOfTwo<T>(code[i].c, code[i].e)});
+      } else {
+        step(code[i], r, rows, c, cols);
+      }
+    }
     return reg(job_.program.result);
   }
 
  private:
   T* reg(int k) { return values_.data() + k * size_; }
+  const T* left(int which, i64 r) const { return left_[which].data() + (r - band_) * job_.operands[which].d; }
+
+  // Whether the second instruction makes an exponential of the first one's distances, which nothing else reads.
+  bool decays(const Instruction& first, const Instruction& second) const {
+    if (first.op != Op::stat || second.op != Op::exp || second.a != first.dst || second.dst != first.dst) return false;
+    const Operand<T>& o = job_.operands[first.a];
+    return o.kind == Stat::sqdist && o.x_norms &&
+           PowerOfTwo<T>::covers(std::abs(second.c) * o.reach + std::abs(second.e));
+  }
 
   void step(const Instruction& i, i64 r, int rows, i64 c, i64 cols) {
     using U = V<T>;
@@ -127,7 +149,8 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
 
   void statistic(int which, i64 r, int rows, i64 c, i64 cols, T* dst) {
     const Operand<T>& o = job_.operands[which];
-    const T* x = left_[which].data() + (r - band_) * o.d;
+    const T* x = left(which, r);
+    if (o.x_norms) return strip_inner<T>(o, x, r, rows, c, cols, dst, Apart<T>{});
     measure(o, x, r, rows, c, cols, dst);
     if constexpr (sizeof(T) == 4) {
       if (o.high > 0 && !o.sparse) {
@@ -139,12 +162,14 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
 
   void measure(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, T* dst) {
     switch (o.kind) {
-      case Stat::dot: return strip_stat<T, Stat::dot>(o, x, r, rows, c, cols, job_.m, dst, spread_);
-      case Stat::sqdist: return strip_stat<T, Stat::sqdist>(o, x, r, rows, c, cols, job_.m, dst, spread_);
-      case Stat::l1: return strip_stat<T, Stat::l1>(o, x, r, rows, c, cols, job_.m, dst, spread_);
-      case Stat::chi2: return strip_stat<T, Stat::chi2>(o, x, r, rows, c, cols, job_.m, dst, spread_);
-      case Stat::minimum: return strip_stat<T, Stat::minimum>(o, x, r, rows, c, cols, job_.m, dst, spread_);
-      case Stat::sqsum: return strip_stat<T, Stat::sqsum>(o, x, r, rows, c, cols, job_.m, dst, spread_);
+      case Stat::dot:
+        if (o.sparse) return strip_sparse_dot<T>(o, r, rows, c, cols, job_.m, dst, spread_);
+        return strip_inner<T>(o, x, r, rows, c, cols, dst, AsIs<T>{});
+      case Stat::sqdist: return strip_stat<T, Stat::sqdist>(o, x, r, rows, c, cols, job_.m, dst);
+      case Stat::l1: return strip_stat<T, Stat::l1>(o, x, r, rows, c, cols, job_.m, dst);
+      case Stat::chi2: return strip_stat<T, Stat::chi2>(o, x, r, rows, c, cols, job_.m, dst);
+      case Stat::minimum: return strip_stat<T, Stat::minimum>(o, x, r, rows, c, cols, job_.m, dst);
+      case Stat::sqsum: return strip_stat<T, Stat::sqsum>(o, x, r, rows, c, cols, job_.m, dst);
     }
   }
 

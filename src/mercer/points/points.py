@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from mercer import _core
+from mercer.points.centred import Centred, centre, packed
 
 # A sparse matrix this dense, or this small, is faster compared as an ordinary one.
 _DENSE_ENOUGH = 0.02
@@ -42,6 +42,8 @@ class Points:
     >>> len(points), points.width
     (2, 2)
     """
+
+    _centred: tuple[np.ndarray | None, Centred] | None = None
 
     def __init__(self, data: Any, name: str = "X") -> None:
         self.data = data
@@ -116,11 +118,26 @@ class Points:
     @cached_property
     def packed(self) -> np.ndarray:
         """The vectors in the layout that the core streams."""
-        v = self.vectors
-        panel = _core.panel(v.dtype == np.float32)
-        out = np.empty(-(-v.shape[0] // panel) * panel * v.shape[1], v.dtype)
-        _core.pack(v, out)
-        return out
+        return packed(self.vectors)
+
+    @property
+    def whole(self) -> Points:
+        """The set that these points were taken from."""
+        return self
+
+    @cached_property
+    def centre(self) -> np.ndarray | None:
+        """A point amid the vectors, or None where 0 is one; taken points share it with the whole."""
+        return centre(self.vectors)
+
+    def centred(self, centre: np.ndarray | None) -> Centred:
+        """Return the vectors minus a centre, remembered for the last one asked for."""
+        if self._centred is None or self._centred[0] is not centre:
+            self._centred = centre, self._centre_at(centre)
+        return self._centred[1]
+
+    def _centre_at(self, centre: np.ndarray | None) -> Centred:
+        return Centred.about(centre, self.vectors)
 
     @cached_property
     def items(self) -> Sequence[Any]:
@@ -206,6 +223,17 @@ class _Taken(Points):
     @property
     def extent(self) -> float:
         return self._parent.extent
+
+    @property
+    def whole(self) -> Points:
+        return self._parent.whole
+
+    @property
+    def centre(self) -> np.ndarray | None:
+        return self._parent.centre
+
+    def _centre_at(self, centre: np.ndarray | None) -> Centred:
+        return self._parent.centred(centre).take(self._rows)
 
     def through(self, map: Callable[[Points], Any]) -> Points:
         found = self._derived.get(map)

@@ -66,15 +66,23 @@ def rounding(kernel: Kernel, X: Any, Z: Any = None, dtype: Any = None, seed: int
 
 @lru_cache(maxsize=8)  # one check asks for the same several times
 def _measured(kernel: Kernel, left: Points, right: Points, info: Any, seed: int) -> Rounding:
+    inexact = _inexact(kernel, left, right, info.dtype)
     left, right = _in_double(left), _in_double(right)
     values = _evaluate(kernel, left, right, _Arithmetic(0.0, info, seed))[0]
     bound = 4 * float(info.eps) * np.abs(values) + float(info.tiny)  # below `tiny` values vanish
     strained = np.zeros(values.shape, bool)
     for draw in range(_DRAWS):
-        moved, left_range = _evaluate(kernel, left, right, _Arithmetic(float(info.eps), info, seed + draw))
+        moved, left_range = _evaluate(kernel, left, right, _Arithmetic(float(info.eps), info, seed + draw, inexact))
         bound = np.maximum(bound, _MARGIN * np.abs(moved - values))
         strained |= left_range
     return Rounding(values, bound, strained)
+
+
+def _inexact(kernel: Kernel, left: Points, right: Points, dtype: Any) -> dict[Any, float]:
+    """Return the errors of the distances that the engine takes from inner products, in the precision in question."""
+    if any(isinstance(p.data, np.ndarray) and p.data.dtype != dtype for p in (left, right)):
+        left, right = (Points(np.asarray(p.data, dtype), p.name) for p in (left, right))
+    return Comparison(kernel.of, left, right).inexact
 
 
 def _in_double(points: Points) -> Points:
@@ -96,8 +104,8 @@ class _Arithmetic:
 
     strained: np.ndarray
 
-    def __init__(self, eps: float, info: Any, seed: int) -> None:
-        self.eps = eps
+    def __init__(self, eps: float, info: Any, seed: int, inexact: dict[Any, float] | None = None) -> None:
+        self.eps, self._inexact = eps, inexact or {}
         self._rng = np.random.default_rng(seed)
         self._low, self._high = float(info.tiny) ** 0.5, float(info.max) ** 0.5
 
@@ -116,10 +124,13 @@ class _Arithmetic:
             return self.shaken(v.astype(np.float64))
         return type(v)((self.shaken(v.data.astype(np.float64)), v.indices, v.indptr), shape=v.shape)
 
-    def statistic(self, kind: str, scale: Any, left: Points, right: Points, exact: bool) -> Any:
+    def statistic(self, kind: str, scale: Any, left: Points, right: Points, exact: bool, path: Any) -> Any:
         if not exact:
             left, right = Points(self._near(left.vectors), left.name), Points(self._near(right.vectors), right.name)
         value = Comparison(lambda pair: pair._stat(kind, scale), left, right).dense()
+        if kind == "sqdist" and path in self._inexact:
+            error = self._inexact[path] / scale**2 / _MARGIN  # of distinct points: equal ones are at distance 0
+            value = np.where(value > 0, np.abs(value + error * self._rng.uniform(-2, 2, value.shape)), value)
         return self.result(value, times=left.width**0.5)
 
     def result(self, value: Any, times: float = 1.0) -> Any:
@@ -164,10 +175,11 @@ class _RoundedBlock(Block):
         near_right: Points,
         arithmetic: _Arithmetic,
         mapped: bool = False,
+        path: tuple[PointMap, ...] = (),
     ) -> None:
         super().__init__(left, right)
         self._near = Block(near_left, near_right)
-        self._arithmetic, self._mapped = arithmetic, mapped
+        self._arithmetic, self._mapped, self._path = arithmetic, mapped, path
 
     def through(self, map: PointMap) -> _RoundedBlock:
         if map not in self._memo:
@@ -176,7 +188,9 @@ class _RoundedBlock(Block):
             if mapped:  # the map rounds as well
                 left, right = self._arithmetic.near(left), self._arithmetic.near(right)
             exact = self._left.through(map), self._right.through(map)
-            self._memo[map] = _RoundedBlock(*exact, left, right, self._arithmetic, mapped or self._mapped)
+            self._memo[map] = _RoundedBlock(
+                *exact, left, right, self._arithmetic, mapped or self._mapped, (*self._path, map)
+            )
         return self._memo[map]
 
     def left(self, function: PointValues) -> Any:
@@ -188,7 +202,7 @@ class _RoundedBlock(Block):
     def _compute(self, kind: str, scale: Any) -> Any:
         exact = kind in _OF_DIFFERENCES and not self._mapped
         sides = self if exact else self._near
-        return self._arithmetic.statistic(kind, scale, sides._left, sides._right, exact)
+        return self._arithmetic.statistic(kind, scale, sides._left, sides._right, exact, self._path)
 
     @property
     def equal(self) -> Any:

@@ -1,0 +1,138 @@
+"""Squared distances from inner products: exact where they must be, close everywhere else."""
+
+import numpy as np
+import pytest
+
+from core.jobs import FLOATS, dense, job, norms, operand, packed, panel, points
+from core.test_statistics import WIDER, sizes
+from mercer import _core
+from mercer.points.comparison import units_of_error
+
+
+def distances(x, z):
+    j = job(x.dtype, len(x), len(z), [("stat", 0, 0)], [operand("sqdist", x, z, inner=True)])
+    return dense(j, len(x), len(z), x.dtype)
+
+
+def exponentials(x, z, gamma, shift=0.0, fused=True):
+    """exp(shift - gamma |x - z|^2) in one step, or by way of a register of its own."""
+    program = [("stat", 0, 0), ("exp", 0 if fused else 1, 0, 0, 0.0, -gamma, shift)]
+    j = job(x.dtype, len(x), len(z), program, [operand("sqdist", x, z, inner=True)])
+    return dense(j, len(x), len(z), x.dtype)
+
+
+def exact(x, z):
+    wide = WIDER[x.dtype.type]
+    return ((x.astype(wide)[:, None] - z.astype(wide)[None]) ** 2).sum(axis=2)
+
+
+def clouds(rng, n, d, dtype):
+    """Kinds of points whose sums round in different ways."""
+    normal = rng.standard_normal((n, d))
+    yield normal.astype(dtype)
+    sphere = normal / np.linalg.norm(normal, axis=1)[:, None]
+    sphere[n // 2 : n // 2 * 2] = -sphere[: n // 2]
+    yield sphere.astype(dtype)
+    yield ((rng.random((n, d)) < 0.3) * 1.7 - 0.5).astype(dtype)
+    yield (np.sign(normal) * rng.uniform(0.9, 1.1, (n, 1))).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_distances_of_every_size_are_off_by_units_of_the_largest_norm(dtype):
+    rng = np.random.default_rng(0)
+    for n, m, d in sizes(dtype):
+        x, z = points(rng, n, d, dtype), points(rng, m, d, dtype)
+        largest = max(norms(x).max(), norms(z).max())
+        allowed = np.finfo(dtype).eps * units_of_error(d, dtype) * largest
+        assert (np.abs(distances(x, z) - exact(x, z)) <= allowed).all(), (n, m, d)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("d", [1, 8, 16, 23, 24, 47, 48, 123, 400])
+def test_the_stated_error_covers_many_kinds_of_points(d, dtype):
+    rng = np.random.default_rng(1)
+    for x in clouds(rng, 100, d, dtype):
+        got = distances(x, x)
+        assert (got >= 0).all()
+        error = np.abs(got - exact(x, x)).max()
+        assert error <= np.finfo(dtype).eps * units_of_error(d, dtype) * norms(x).max()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_norms_are_those_of_inner_products_to_the_last_bit(dtype):
+    rng = np.random.default_rng(2)
+    for n, _, d in sizes(dtype):
+        x = points(rng, n, d, dtype) * dtype(1e3)
+        j = job(dtype, n, n, [("stat", 0, 0)], [operand("dot", x, x)])
+        np.testing.assert_array_equal(norms(x)[:n], np.diag(dense(j, n, n, dtype)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("d", [1, 7, 16, 31, 33, 100])
+def test_equal_points_are_at_distance_zero_wherever_they_stand(d, dtype):
+    rng = np.random.default_rng(3)
+    x = points(rng, 90, d, dtype) * np.logspace(-5, 5, d).astype(dtype)
+    x[1::2] = x[::2]
+    got = distances(x, x)
+    pair = np.arange(90) // 2
+    assert (got[pair[:, None] == pair[None]] == 0).all()
+    assert (got[pair[:, None] != pair[None]] > 0).mean() > 0.9
+    assert (exponentials(x, x, 1e-12)[pair[:, None] == pair[None]] == 1).all()
+    np.testing.assert_array_equal(distances(x[11:52], x.copy()), got[11:52])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_distance_of_two_points_does_not_depend_on_their_place(dtype):
+    rng = np.random.default_rng(4)
+    x = points(rng, 70, 41, dtype)
+    for values in (distances, lambda a, b: exponentials(a, b, 0.01)):
+        whole = values(x, x)
+        np.testing.assert_array_equal(whole, whole.T)
+        some = rng.permutation(70)[:33]
+        np.testing.assert_array_equal(values(x[some], x), whole[some])
+        np.testing.assert_array_equal(values(x, x[some]), whole[:, some])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shift", [0.0, -3.0, 2.5])
+@pytest.mark.parametrize("gamma", [1e-6, 0.01, 0.3, 1.5, 20.0, 1e6, -0.1])
+def test_the_exponential_is_that_of_the_distance(gamma, shift, dtype):
+    """Whether it is taken in the registers that hold the distance or, near the ends of the range, afterwards."""
+    rng = np.random.default_rng(5)
+    x, z = points(rng, 30, 5, dtype), points(rng, 50, 5, dtype)
+    argument = shift - gamma * distances(x, z).astype(WIDER[dtype])
+    with np.errstate(over="ignore", under="ignore"):
+        wanted = np.exp(argument).astype(dtype)
+    normal = (wanted >= np.finfo(dtype).tiny) & np.isfinite(wanted)
+    for fused in (True, False):
+        got = exponentials(x, z, gamma, shift, fused)
+        rounded = dtype is np.float64 or _core.isa() == "baseline"  # the argument, before its fraction is taken
+        unit = np.finfo(dtype).eps * (4 + abs(shift) + 2 * rounded * np.abs(argument))
+        assert (np.abs(got - wanted)[normal] <= (unit * wanted)[normal]).all()
+        assert (got[~normal & (argument < 0)] < 2 * np.finfo(dtype).tiny).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_register_that_is_read_again_is_not_overwritten(dtype):
+    rng = np.random.default_rng(6)
+    x = points(rng, 9, 6, dtype)
+    program = [("stat", 0, 0), ("exp", 1, 0, 0, 0.0, -0.5), ("mul", 0, 0, 1)]
+    j = job(dtype, 9, 9, program, [operand("sqdist", x, x, inner=True)])
+    apart = distances(x, x)
+    np.testing.assert_allclose(dense(j, 9, 9, dtype), apart * np.exp(-0.5 * apart), rtol=1e-5)
+
+
+def test_norms_that_do_not_fit_are_refused():
+    x = np.ones((4, 3))
+    short = np.ones(panel(np.float64) - 1)
+    bad = {
+        "left too short": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x)[:3].copy(), norms(x))),
+        "right no whole panel": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), short)),
+        "of another type": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x).astype(np.float32))),
+        "one": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x),)),
+        "of another statistic": (0, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x))),
+        "weighted": (1, 3, x, packed(x), np.ones(3), (0.0, 0.0), (norms(x), norms(x))),
+    }
+    for entry in bad.values():
+        with pytest.raises(ValueError, match=r"malformed operand|too short|wrong type"):
+            job(np.float64, 4, 4, [("stat", 0, 0)], [entry])
