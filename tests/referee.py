@@ -36,6 +36,7 @@ class Referee:
     offset: float
     half_width: float
     dual: float
+    solved: bool  # whether it is sure of itself
 
     def arguments(self):
         return {name: getattr(self, name) for name in ("plus", "minus", "offset", "half_width")}
@@ -70,7 +71,8 @@ def solve(problem: Dual, tol: float = 1e-11) -> Referee:
         "split": ((mu[0] - mu[1]) / 2, -(mu[0] + mu[1]) / 2),
     }[problem.offset]
     x = np.clip(x, 0.0, high)
-    return Referee(x[:n], x[n:], float(offset), float(half), -float(done.obj_val))
+    solved = done.status == clarabel.SolverStatus.Solved and max(done.r_prim, done.r_dual) < 1e-9
+    return Referee(x[:n], x[n:], float(offset), float(half), -float(done.obj_val), solved)
 
 
 def svc(K, y, C):

@@ -48,6 +48,22 @@ def smo(
     max_steps: int,
     exact: bool,
 ) -> tuple[int, float]: ...
+def smo_batch(
+    K: _Floats,
+    start: NDArray[Any],
+    row: NDArray[Any],
+    gradient: _Floats,
+    plus: _Floats,
+    minus: _Floats,
+    upper: _Floats,
+    lower: _Floats,
+    width: _Floats,
+    groups: int,
+    linear: _Floats,
+    tol: float,
+    max_steps: int,
+    out: _Floats,
+) -> None: ...
 def select(
     gradient: _Floats,
     plus: _Floats,

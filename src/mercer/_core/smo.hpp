@@ -33,11 +33,28 @@ struct Offsets {
   double gap = 0;
 };
 
+// Many small problems whose points are rows of one matrix, one after the other.
+struct Batch {
+  i64 count = 0, matrix = 0;          // problems, points of the matrix
+  const i64* start = nullptr;         // where each problem's entries begin in the vectors
+  const std::int32_t* row = nullptr;  // which point of the matrix each entry is
+  const double* linear = nullptr;
+  double tol = 0;                     // relative duality gap
+  i64 max_steps = 0;                  // per problem
+};
+
+struct Outcome {
+  double primal, dual, rounding, kkt, plus, minus;  // both objectives and the offsets at which they are this close
+  double steps, good;                               // good: 1 where the gap is what was asked for
+};
+
 template <class T>
 struct Smo {
   // Steps within the block until the violation is at most tol. K is n x n with rows ld apart. With `exact` the
   // gradient is computed again in double at the end and the steps resume if rounding had hidden a violation.
   Steps (*solve)(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact);
+  // Solve each problem of a batch; v holds the entries of all. What resists is left for others to finish.
+  void (*batch)(const T* K, const Batch&, Variables v, Outcome* out);
 };
 
 struct Selection {

@@ -375,6 +375,79 @@ Offsets offsets(const Variables& v) {
   return o;
 }
 
+// Growing must not pay below the upper bound, shrinking not above 0 (State.kkt).
+double worst_residual(const Variables& v, const Offsets& o) {
+  double worst = 0;
+  for (i64 i = 0; i < v.n; ++i) {
+    const double p = v.gradient[i] + v.width[i] + o.plus, m = -v.gradient[i] + v.width[i] + o.minus;
+    if (v.plus[i] < v.upper[i]) worst = std::max(worst, -p);
+    if (v.plus[i] > 0) worst = std::max(worst, p);
+    if (v.minus[i] < v.lower[i]) worst = std::max(worst, -m);
+    if (v.minus[i] > 0) worst = std::max(worst, m);
+  }
+  return worst;
+}
+
+// One problem of a batch: what Decomposition does with the whole matrix, without its ways out of trouble.
+template <class T>
+Outcome small(const T* K, Variables v, const double* linear, double tol, i64 max_steps) {
+  constexpr double eps = std::numeric_limits<double>::epsilon();
+  const i64 n = v.n;
+  double steepest = 0, size = 0, largest = 0, total = 0;
+  for (i64 i = 0; i < n; ++i) {
+    v.gradient[i] = linear[i];
+    steepest = std::max(steepest, std::abs(linear[i]));
+    size = std::max(size, std::abs(double(K[i * n + i])));
+    largest = std::max({largest, v.upper[i], v.lower[i]});
+    total += v.plus[i] + v.minus[i];
+  }
+  if (total > 0) {
+    Buffer<double> zero(static_cast<std::size_t>(n), 0.0);
+    recompute(K, n, v, linear, zero.data());
+  }
+  double target = 1e-3 * (steepest > 0 ? steepest : 1.0);
+  Outcome out{};
+  for (;;) {
+    const Steps steps = solve(K, n, v, target, max_steps - i64(out.steps), true);
+    out.steps += double(steps.count);
+    const Offsets o = offsets(v);
+    double quadratic = 0, length = 0, sum = 0;
+    for (i64 i = 0; i < n; ++i) {
+      const double b = v.plus[i] - v.minus[i], a = v.plus[i] + v.minus[i];
+      quadratic += 0.5 * b * (v.gradient[i] + linear[i]) + v.width[i] * a;
+      length += a * std::sqrt(std::abs(double(K[i * n + i])));
+      sum += a;
+    }
+    out.dual = -quadratic;
+    out.primal = out.dual + o.gap;
+    out.rounding = (steepest > 0 ? 2.0 : 64.0) * eps * (length * length + (sum + largest) * steepest);
+    out.plus = o.plus;
+    out.minus = o.minus;
+    const double gap = o.gap - out.rounding, scale = std::max(std::abs(out.primal), std::abs(out.dual));
+    out.good = gap <= 0 || gap <= tol * scale;
+    const double floor = 2 * eps * (std::sqrt(size) * length + steepest);
+    if (out.good || steps.violation > target || target <= floor) break;
+    target *= std::max(0.1, std::min(0.5, 0.7 * tol * scale / gap));
+  }
+  out.kkt = worst_residual(v, {out.plus, out.minus, 0});
+  return out;
+}
+
+template <class T>
+void batch(const T* K, const Batch& b, Variables v, Outcome* out) {
+  Buffer<T> block;
+  for (i64 p = 0; p < b.count; ++p) {
+    const i64 from = b.start[p], n = b.start[p + 1] - from;
+    const std::int32_t* row = b.row + from;
+    block.resize(static_cast<std::size_t>(n * n));
+    for (i64 i = 0; i < n; ++i)
+      for (i64 j = 0; j < n; ++j) block[i * n + j] = K[row[i] * b.matrix + row[j]];
+    const Variables part{n,  v.gradient + from, v.plus + from, v.minus + from, v.upper + from, v.lower + from,
+                         v.width + from, v.groups};
+    out[p] = small(block.data(), part, b.linear + from, b.tol, b.max_steps);
+  }
+}
+
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
@@ -382,12 +455,12 @@ namespace mercer {
 #define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
 template <>
 const Smo<float>& MERCER_JOIN(smo_, MERCER_ISA)<float>() {
-  static const Smo<float> table{MERCER_ISA::solve<float>};
+  static const Smo<float> table{MERCER_ISA::solve<float>, MERCER_ISA::batch<float>};
   return table;
 }
 template <>
 const Smo<double>& MERCER_JOIN(smo_, MERCER_ISA)<double>() {
-  static const Smo<double> table{MERCER_ISA::solve<double>};
+  static const Smo<double> table{MERCER_ISA::solve<double>, MERCER_ISA::batch<double>};
   return table;
 }
 const Selection& MERCER_JOIN(selection_, MERCER_ISA)() {

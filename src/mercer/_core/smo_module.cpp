@@ -89,10 +89,42 @@ nb::tuple offsets(Output<double> gradient, Output<double> plus, Output<double> m
 }
 
 template <class T>
+void batch(Array<T> K, Array<i64> start, Array<std::int32_t> row, Output<double> gradient, Output<double> plus,
+           Output<double> minus, Array<double> upper, Array<double> lower, Array<double> width, int groups,
+           Array<double> linear, double tol, i64 max_steps, Output<double> out) {
+  const Variables v = variables(gradient, plus, minus, upper, lower, width, groups);
+  Batch b;
+  b.count = i64(start.size()) - 1;
+  b.matrix = K.ndim() == 2 ? i64(K.shape(0)) : -1;
+  require(K.ndim() == 2 && K.shape(0) == K.shape(1), "K has the wrong shape");
+  require(b.count >= 0 && start.data()[0] == 0 && start.data()[b.count] == v.n, "the problems do not fill the vectors");
+  for (i64 p = 0; p < b.count; ++p) require(start.data()[p] < start.data()[p + 1], "a problem has no points");
+  require(i64(row.size()) == v.n && i64(linear.size()) == v.n, "the vectors of a problem differ in length");
+  for (i64 i = 0; i < v.n; ++i) require(row.data()[i] >= 0 && row.data()[i] < b.matrix, "a point is out of range");
+  require(i64(out.size()) * i64(sizeof(double)) == b.count * i64(sizeof(Outcome)), "out has the wrong size");
+  b.start = start.data();
+  b.row = row.data();
+  b.linear = linear.data();
+  b.tol = tol;
+  b.max_steps = max_steps;
+  const T* k = K.data();
+  const Smo<T>* smo;
+  if constexpr (sizeof(T) == 4) smo = tables.single;
+  else smo = tables.wide;
+  auto* outcomes = reinterpret_cast<Outcome*>(out.data());
+  nb::gil_scoped_release release;
+  smo->batch(k, b, v, outcomes);
+}
+
+template <class T>
 void bind_solve(nb::module_& module) {
   module.def("smo", &solve<T>, "K"_a.noconvert(), "gradient"_a.noconvert(), "plus"_a.noconvert(), "minus"_a.noconvert(),
              "upper"_a.noconvert(), "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a, "tol"_a, "max_steps"_a,
              "exact"_a);
+  module.def("smo_batch", &batch<T>, "K"_a.noconvert(), "start"_a.noconvert(), "row"_a.noconvert(),
+             "gradient"_a.noconvert(), "plus"_a.noconvert(), "minus"_a.noconvert(), "upper"_a.noconvert(),
+             "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a, "linear"_a.noconvert(), "tol"_a, "max_steps"_a,
+             "out"_a.noconvert());
 }
 
 }  // namespace

@@ -62,14 +62,14 @@ class Gram(LinearOperator):
         self.kernel = kernel.resolve(left)
         self.left, self.right = left, left if right is None else right
         self.comparison = Comparison(self.kernel.of, left, right)
-        self._budget = budget
+        self.given_budget = budget
         super().__init__(None, self.comparison.shape)
         self.dtype = self.comparison.dtype  # not through SciPy, which knows none of torch's
 
     @cached_property
     def budget(self) -> Budget:
         """The bytes that may be used."""
-        return Budget(self._budget)
+        return Budget(self.given_budget)
 
     @property
     def symmetric(self) -> bool:
@@ -167,7 +167,7 @@ class Gram(LinearOperator):
         return Comparison(self.kernel.of, self.right, self.left)
 
     def _adjoint(self) -> Gram:
-        return self if self.symmetric else Gram(self.kernel, self.right, self.left, self._budget)
+        return self if self.symmetric else Gram(self.kernel, self.right, self.left, self.given_budget)
 
     _transpose = _adjoint
 

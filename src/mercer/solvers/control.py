@@ -90,7 +90,9 @@ def warn_unfinished(stopped: str, gap: float, tol: float, advice: str = "") -> N
 
 def check_vector(name: str, value: Any, n: int) -> np.ndarray:
     """Return `value` as n finite-or-infinite float64 numbers, one per point."""
-    vector = np.broadcast_to(np.asarray(value, dtype=np.float64), (n,))
+    vector = np.asarray(value, dtype=np.float64)
+    if vector.shape != (n,):
+        vector = np.full(n, vector)  # one number for all, or an error that names both shapes
     if np.isnan(vector).any():
         raise ValueError(f"{name} contains NaN.")
     return np.ascontiguousarray(vector)

@@ -9,77 +9,29 @@ memory where a pair costs about a nanosecond.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from mercer import _core
 from mercer.certify import Certificate
-from mercer.gram import Gram
+from mercer.points import Comparison
 from mercer.solvers.barrier import barrier
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
-from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, single_is_enough
+from mercer.solvers.matrix import Cached, Held, Matrix, Streamed
+from mercer.solvers.planning import method
 from mercer.solvers.state import Bounds, State
 
-WHOLE = 3000  # points up to which the whole matrix is one working set
-_DOUBLE = 600  # points up to which float64 costs nothing
-_SMALLEST, _LARGEST = 1024, 4096  # working sets
+_SMALLEST = 1024  # points of a working set, if there are as many
 _BARRIER = 2048  # the largest working set that is factorised when SMO crawls in it
 _WATCH = 200  # working sets between two looks at whether the objective still rises
 _CRAWLS = 30  # working sets in a row in which it did, before that
 _CHUNK = 200_000  # SMO steps between two looks at the clock
 _PATIENCE = 100  # SMO steps per point, beyond the first chunk, before a method that does not crawl is called
 _ROUNDING = 6e-8
-_SINGLE_TOL = 1e-6  # the smallest relative gap that is looked for in float32
 _SINGLE_FLOOR = 1e-6  # the smallest violation that float32 can tell, in units of the gradient
 _FLOOR = "at the limit of float64"
-
-
-@dataclass
-class Method:
-    """How a problem will be solved, and why."""
-
-    name: str
-    single: bool
-    whole: bool
-    size: int  # of the working set
-    memory: int
-    why: str
-
-
-def method(problem: SVMDual, control: Control) -> Method:
-    """Choose between the whole matrix and decomposition, and between float32 and float64."""
-    n = len(problem)
-    gram = problem.gram
-    single = n > _DOUBLE and control.tol >= _SINGLE_TOL and control.precision != "float64"
-    if control.precision == "float32":
-        single = True
-    single = single and single_is_enough(gram)
-    item = 4 if single else 8
-    if n <= WHOLE and n * n * item <= gram.budget:
-        return Method("SMO on the whole matrix", single, True, n, n * n * item, f"{n} points fit in one working set")
-    size = int(min(_LARGEST, math.isqrt(gram.budget // 4 // item)))
-    if size < 2:
-        gram.budget.require(64 * item, "the smallest working set", "raise the budget.")
-    if not gram.compiled and n * n * item <= gram.budget // 2:
-        return Method(
-            "decomposition",
-            False,
-            False,
-            size,
-            n * n * item,
-            "the kernel is computed by Python: each value once, all kept",
-        )
-    return Method(
-        "decomposition",
-        single,
-        False,
-        size,
-        size * size * item,
-        f"{n} points: blocks of up to {size}, never the whole matrix",
-    )
 
 
 class Decomposition:
@@ -88,18 +40,20 @@ class Decomposition:
     def __init__(self, problem: SVMDual, control: Control) -> None:
         self.problem, self.control = problem, control
         self.method = method(problem, control)
-        self.state = State(problem)
+        self.matrix = self._matrix(self.method.single)
+        held = self.matrix.values if isinstance(self.matrix, Held) else None
+        self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
         self.steps = self.outer = 0
         self.history: list[tuple[float, ...]] = []
         self.checkpoint = Checkpoint(control, self.state)
         self.checkpoint.restore()
-        self.matrix = self._matrix(self.method.single)
         self._drift = 0.0  # squared length of all moves: what rounding has had to work on
         self._free = 0
         self._asked_to_stop = False
         self._leapt = False
         self._crawls = 0
         self._watched = -math.inf
+        self._known: Bounds | None = None
 
     # -- kernel values ----------------------------------------------------------------------------------
 
@@ -108,8 +62,11 @@ class Decomposition:
         n = len(self.problem)
         points = gram.left.single() if single else gram.left
         if self.method.whole:
-            values = (Gram(gram.kernel, points) if points is not gram.left else gram).dense()
-            return Held(np.pad(values, (0, 1)) if self.state.phantom else values)
+            if points is gram.left:
+                values = gram.comparison.dense()
+            else:
+                values = Comparison(gram.kernel.of, points, None, gram.comparison.formula).dense()
+            return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
         if gram.compiled:
             return Streamed(gram, points)
         if n * n * 8 <= gram.budget // 2:
@@ -126,6 +83,7 @@ class Decomposition:
         s = self.state
         b = s.coefficients
         support = np.flatnonzero(b)
+        self._known = None
         s.gradient[:] = s.linear
         if support.size:
             rows = None
@@ -258,6 +216,7 @@ class Decomposition:
     def _work(self, working: np.ndarray, tol: float) -> None:
         """Solve for the working set, then tell the hot points what moved."""
         s = self.state
+        self._known = None
         if s.phantom:  # always among them, and last
             working = np.append(working[working < s.n], np.int32(s.n))
         part = [array[working] for array in s.arrays]
@@ -382,7 +341,7 @@ class Decomposition:
 
     def _note(self) -> Bounds:
         s = self.state
-        bounds = s.bounds()
+        bounds = self._known = s.bounds()
         support = int(np.count_nonzero(s.coefficients))
         gap = bounds.relative_gap
         self.history.append((self.steps, bounds.dual, gap, support, self.control.seconds))
@@ -418,7 +377,7 @@ class Decomposition:
 
     def _finish(self, stopped: str) -> Solution:
         s = self.state
-        bounds = s.bounds()
+        bounds = self._known or s.bounds()
         n = s.n
         offset = (bounds.plus - bounds.minus) / 2
         certificate = Certificate(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from mercer.certify import Certificate
 from mercer.gram import Gram
+from mercer.points import Points
 
 Offset = Literal["free", "split", "none"]
 
@@ -39,6 +40,8 @@ class SVMDual:
     ----------
     gram
         The kernel matrix of the training points (square).
+    rows
+        Which of the points of `gram` take part; None for all. Many problems, as those of class pairs, share one.
     linear, width, upper, lower
         As above, one number per point.
     offset
@@ -55,9 +58,22 @@ class SVMDual:
     offset: Offset = "free"
     plus: np.ndarray | None = None
     minus: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return int(self.gram.shape[0])
+        return int(self.gram.shape[0]) if self.rows is None else len(self.rows)
+
+    @property
+    def points(self) -> Points:
+        """The points that take part."""
+        return self.gram.left if self.rows is None else self.gram.left.take(self.rows)
+
+    def alone(self) -> SVMDual:
+        """Return the same problem on a matrix of its own points."""
+        if self.rows is None:
+            return self
+        gram = Gram(self.gram.kernel, self.points, budget=self.gram.given_budget)
+        return replace(self, gram=gram, rows=None)
 
 
 @dataclass

@@ -9,8 +9,9 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.solvers.control import Control
-from mercer.solvers.decomposition import WHOLE, Decomposition
+from mercer.solvers.decomposition import Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
+from mercer.solvers.planning import WHOLE
 
 _PART = 600  # points tried first when there are many
 _LADDER = (1e2, 1e5, 1e8)  # bounds on the coefficients, in units of 1 / k(x, x)
@@ -88,7 +89,7 @@ def _refuse(solution: Solution | None, y: np.ndarray, size: float) -> None:
     wrong = int((y * solution.values <= 0).sum())
     raise Infeasible(
         f"the classes cannot be separated by a hard margin (C=inf): no margin is wider than {width:.1g}, where the "
-        f"points are up to {math.sqrt(size):.2g} long in feature space, and {wrong} of {len(y)} points stay on the wrong "
-        "side. Use a finite C, or a kernel that separates more (a smaller RBF scale).",
+        f"points are up to {math.sqrt(size):.2g} long in feature space, and {wrong} of {len(y)} points stay on the "
+        "wrong side. Use a finite C, or a kernel that separates more (a smaller RBF scale).",
         coefficients=b.copy(),
     )

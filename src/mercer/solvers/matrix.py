@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from mercer.points import Comparison, Points
 
 _SAMPLE = 48  # points on which float32 is compared with float64
 _SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
+_SINGLE_SHARE = 1e-4  # of what distinguishes the values from one another
 
 
 class Matrix(Protocol):
@@ -98,12 +100,21 @@ class Cached:
 def single_is_enough(gram: Gram) -> bool:
     """Return whether float32 gives the kernel's values: measured on a few points against float64.
 
-    Points that lie far from the origin compared with their distances lose them in float32, and some formulas
-    amplify rounding; neither can be told from the kernel alone.
+    Points that lie far from the origin compared with their distances lose them in float32, values that are all nearly
+    alike lose their differences, and some formulas amplify rounding: none can be told from the kernel alone.
     """
     points = gram.left
     if not gram.compiled or points.dtype == np.float32:
         return points.dtype == np.float32
+    if gram not in _KNOWN:
+        _KNOWN[gram] = _compare(gram, points)
+    return _KNOWN[gram]
+
+
+_KNOWN: WeakKeyDictionary[Gram, bool] = WeakKeyDictionary()
+
+
+def _compare(gram: Gram, points: Points) -> bool:
     some = points.take(np.unique(np.linspace(0, len(points) - 1, _SAMPLE).astype(np.intp)))
     formula = gram.comparison.formula
     try:
@@ -111,4 +122,6 @@ def single_is_enough(gram: Gram) -> bool:
     except FloatingPointError:
         return False
     exact = Comparison(gram.kernel.of, some, None, formula).dense()
-    return bool(np.abs(rough - exact).max() <= _SINGLE_ERROR * np.abs(exact).max())
+    means = exact.mean(axis=0)
+    alike = np.abs(exact - means - means[:, None] + means.mean()).max()  # what is left when the offset takes its part
+    return bool(np.abs(rough - exact).max() <= min(_SINGLE_ERROR * np.abs(exact).max(), _SINGLE_SHARE * alike))

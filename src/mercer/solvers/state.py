@@ -11,8 +11,12 @@ from mercer import _core
 from mercer.solvers.control import check_vector
 from mercer.solvers.dual import SVMDual
 
-
 _EPS = float(np.finfo(np.float64).eps)
+
+
+def _largest(bounds: np.ndarray) -> float:
+    top = float(bounds.max())
+    return top if top < math.inf else float(np.max(bounds, where=np.isfinite(bounds), initial=0.0))
 
 
 class Bounds(NamedTuple):
@@ -40,31 +44,39 @@ class State:
     so that keeping the sum of all coefficients says nothing about the others.
     """
 
-    def __init__(self, problem: SVMDual) -> None:
-        n = self.n = len(problem)
+    def __init__(self, problem: SVMDual, diagonal: np.ndarray | None = None) -> None:
+        self.n = len(problem)
         self.phantom = problem.offset == "none"
         self.groups = 2 if problem.offset == "split" else 1
-        free = [math.inf] if self.phantom else []
-        zero = [0.0] if self.phantom else []
-
-        def vector(name: str, value: object, last: list[float]) -> np.ndarray:
-            return np.concatenate([check_vector(name, value, n), last])
-
-        self.linear = vector("linear", problem.linear, zero)
-        self.upper = vector("upper", problem.upper, free)
-        self.lower = vector("lower", problem.lower, free)
-        self.width = vector("width", problem.width, zero)
-        self.plus = vector("plus", 0.0 if problem.plus is None else problem.plus, zero)
-        self.minus = vector("minus", 0.0 if problem.minus is None else problem.minus, zero)
-        for part, bound, name in ((self.plus, self.upper, "plus"), (self.minus, self.lower, "minus")):
-            if (part < 0).any() or (part > bound).any():
-                i = int(np.argmax((part < 0) | (part > bound)))
-                raise ValueError(f"the start is infeasible: {name}[{i}] = {part[i]:g} is outside [0, {bound[i]:g}].")
+        self.linear = self._vector("linear", problem.linear, 0.0)
+        self.upper = self._vector("upper", problem.upper, math.inf)
+        self.lower = self._vector("lower", problem.lower, math.inf)
+        self.width = self._vector("width", problem.width, 0.0)
+        self.plus = self._start("plus", problem.plus, self.upper)
+        self.minus = self._start("minus", problem.minus, self.lower)
         if self.phantom:
             self.balance()
         self.gradient = self.linear.copy()
-        self.lengths = np.sqrt(np.abs(np.asarray(problem.gram.diag(), dtype=np.float64)))  # in feature space
+        if diagonal is None:
+            diagonal = problem.gram.diag()
+        self.lengths = np.sqrt(np.abs(np.asarray(diagonal, dtype=np.float64)))  # in feature space
         self.size = float(self.lengths.max()) ** 2  # of kernel values
+        self._steepest = float(np.abs(self.linear).max())
+        self._largest = max(_largest(self.upper[: self.n]), _largest(self.lower[: self.n]))
+
+    def _vector(self, name: str, value: object, last: float) -> np.ndarray:
+        vector = check_vector(name, value, self.n)
+        return np.append(vector, last) if self.phantom else vector
+
+    def _start(self, name: str, value: np.ndarray | None, bound: np.ndarray) -> np.ndarray:
+        if value is None:
+            return np.zeros(self.n + self.phantom)
+        start = self._vector(name, value, 0.0).copy()
+        outside = (start < 0) | (start > bound)
+        if outside.any():
+            i = int(np.argmax(outside))
+            raise ValueError(f"the start is infeasible: {name}[{i}] = {start[i]:g} is outside [0, {bound[i]:g}].")
+        return start
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -92,10 +104,10 @@ class State:
         b = self.plus - self.minus
         dual = -float(0.5 * b @ (self.gradient + self.linear) + self.width @ (self.plus + self.minus))
         # A purely quadratic objective may have the optimum 0, reached only in the limit: stop where w is nothing.
-        units = 2.0 if self.linear.any() else 64.0
-        length = float((self.plus + self.minus)[: self.n] @ self.lengths)
-        kink = max(float(np.max(a, where=np.isfinite(a), initial=0.0)) for a in (self.upper, self.lower))
-        rounding = units * _EPS * (length**2 + (np.abs(b).sum() + kink) * float(np.abs(self.linear).max()))
+        units = 2.0 if self._steepest > 0 else 64.0
+        total = self.plus + self.minus
+        length = float(total[: self.n] @ self.lengths)
+        rounding = units * _EPS * (length**2 + (float(total[: self.n].sum()) + self._largest) * self._steepest)
         if self.phantom:
             plus = minus = 0.0
             gap, n = 0.0, self.n
@@ -110,15 +122,15 @@ class State:
     def floor(self) -> float:
         """What rounding does to the gradient: violations below it mean nothing."""
         length = float((self.plus + self.minus)[: self.n] @ self.lengths)
-        return 2 * _EPS * (math.sqrt(self.size) * length + float(np.abs(self.linear).max()))
+        return 2 * _EPS * (math.sqrt(self.size) * length + self._steepest)
 
     def kkt(self, bounds: Bounds) -> float:
         """Return the worst violation of complementary slackness, in units of f."""
-        r, s = self.gradient + self.width + bounds.plus, self.width - self.gradient + bounds.minus
-        n = self.n
-        worst = 0.0
-        for part, bound, slope in ((self.plus, self.upper, r), (self.minus, self.lower, s)):
-            open_up, open_down = part[:n] < bound[:n], part[:n] > 0
-            worst = max(worst, float(np.max(-slope[:n], where=open_up, initial=0.0)))
-            worst = max(worst, float(np.max(slope[:n], where=open_down, initial=0.0)))
+        n, worst = self.n, 0.0
+        halves = ((self.plus, self.upper, 1.0, bounds.plus), (self.minus, self.lower, -1.0, bounds.minus))
+        for part, bound, sign, offset in halves:
+            slope = (sign * self.gradient + self.width)[:n] + offset
+            # Growing must not pay below the upper bound, shrinking not above 0.
+            pays = np.maximum(np.where(part[:n] < bound[:n], -slope, 0.0), np.where(part[:n] > 0, slope, 0.0))
+            worst = max(worst, float(pays.max()))
         return worst

@@ -1,13 +1,16 @@
-"""Many dual problems at once, and the plan for them in one sentence."""
+"""Many dual problems at once."""
 
 from __future__ import annotations
 
-from mercer.points.budget import readable
 from mercer.points.threads import run
 from mercer.solvers.control import Control
-from mercer.solvers.decomposition import WHOLE, Decomposition, method
+from mercer.solvers.decomposition import Decomposition
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.hard import is_hard, solve_hard
+from mercer.solvers.planning import WHOLE
+from mercer.solvers.small import shares_small_matrix, solve_small
+
+_INLINE = 300_000  # kernel values below which a second thread costs more than it brings
 
 
 def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solution]:
@@ -29,17 +32,27 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
     if len(problems) == 1:
         return [_solve(problems[0], control)]
     found: list[Solution | None] = [None] * len(problems)
+    if shares_small_matrix(problems, control):
+        try:
+            found = solve_small(problems, control)
+        except KeyboardInterrupt:
+            control.cancel()
 
     def one(i: int) -> None:
         if found[i] is None:
             found[i] = _solve(problems[i], control)
 
-    small = [i for i, p in enumerate(problems) if len(p) <= WHOLE]
+    small = [i for i, p in enumerate(problems) if found[i] is None and len(p) <= WHOLE]
     large = [i for i, p in enumerate(problems) if len(p) > WHOLE]
     try:
         for i in large:
             one(i)
-        run(one, sorted(small, key=lambda i: -len(problems[i])))
+        small.sort(key=lambda i: -len(problems[i]))
+        if sum(len(problems[i]) ** 2 for i in small) <= _INLINE:
+            for i in small:
+                one(i)
+        else:
+            run(one, small)
     except KeyboardInterrupt:
         control.cancel()  # every run returns what it has, those not begun their start
         for i in range(len(problems)):
@@ -48,14 +61,5 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
 
 
 def _solve(problem: SVMDual, control: Control) -> Solution:
+    problem = problem.alone()
     return solve_hard(problem, control) if is_hard(problem) else Decomposition(problem, control).run()
-
-
-def plan(problems: list[SVMDual], control: Control | None = None) -> str:
-    """Return how the problems will be solved and why, in a sentence."""
-    control = control or Control()
-    largest = max(problems, key=len)
-    chosen = method(largest, control)
-    many = f"{len(problems)} problems of up to {len(largest)} points, side by side: " if len(problems) > 1 else ""
-    kind = "float32" if chosen.single else "float64"
-    return f"{many}{chosen.name} in {kind}, {readable(chosen.memory)}: {chosen.why}."

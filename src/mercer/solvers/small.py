@@ -1,0 +1,114 @@
+"""Many small problems on the points of one matrix, in one call: the class pairs of a classifier.
+
+What costs most in a problem of a hundred points is Python. The core takes the problems one after the other, on every
+thread; those that do not come out well are returned undone, for `Decomposition` and its ways out of trouble.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from mercer import _core
+from mercer.certify import Certificate
+from mercer.points import Comparison
+from mercer.points.threads import cores, run
+from mercer.solvers.control import Control, check_vector
+from mercer.solvers.dual import Solution, SVMDual
+from mercer.solvers.planning import WHOLE, method
+
+_AT_ONCE = 20_000  # problems between two looks at the limits
+_STEPS = 100  # per point, and as many again in all; then it crawls
+_ALONE = 300_000  # kernel values below which a second thread costs more than it brings
+
+
+def shares_small_matrix(problems: list[SVMDual], control: Control) -> bool:
+    """Return whether the problems can be solved together: one small matrix, nothing special asked for."""
+    first = problems[0]
+    gram = first.gram
+    return (
+        len(problems) > 1
+        and gram.shape[0] <= WHOLE
+        and gram.shape[0] ** 2 * 8 <= gram.budget
+        and control.checkpoint is None
+        and control.max_iter < 0
+        and all(p.gram is gram and p.rows is not None and p.offset == first.offset != "none" for p in problems)
+    )
+
+
+def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | None]:
+    """Solve the problems together; None for those that need more than SMO."""
+    started = time.perf_counter()
+    largest = max(problems, key=len)
+    gram = largest.gram
+    single = method(largest, control).single
+    points = gram.left.single() if single else gram.left
+    K = Comparison(gram.kernel.of, points, None, gram.comparison.formula).dense() if single else gram.comparison.dense()
+    found: list[Solution | None] = []
+    for begin in range(0, len(problems), _AT_ONCE):
+        if control.exhausted(0) is not None:
+            return found + [None] * (len(problems) - len(found))
+        some = problems[begin : begin + _AT_ONCE]
+        parts = cores() if sum(len(p) ** 2 for p in some) > _ALONE else 1
+        cuts = np.linspace(0, len(some), parts + 1).astype(int)
+        shares = [some[a:b] for a, b in pairwise(cuts) if a < b]
+        for share in run(lambda share: _together(K, share, control), shares):
+            found += share
+        support = sum(int(np.count_nonzero(s.coefficients)) for s in found if s is not None)
+        dual = sum(s.certificate.dual for s in found if s is not None)
+        if control.tell(iteration=len(found), gap=control.tol, dual=dual, support=support):
+            control.cancel()
+    seconds = (time.perf_counter() - started) / len(problems)
+    for solution in found:
+        if solution is not None:
+            solution.certificate = replace(solution.certificate, seconds=seconds)
+    return found
+
+
+def _together(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[Solution | None]:
+    sizes = [len(p) for p in problems]
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    row = np.concatenate([p.rows for p in problems]).astype(np.int32)  # type: ignore[misc]
+
+    def joined(name: str) -> np.ndarray:
+        values = [getattr(p, name) for p in problems]
+        values = [0.0 if v is None else v for v in values]
+        return np.concatenate([check_vector(name, v, n) for v, n in zip(values, sizes, strict=True)])
+
+    linear, upper, lower, width, plus, minus = map(joined, ("linear", "upper", "lower", "width", "plus", "minus"))
+    gradient = np.zeros_like(linear)
+    out = np.empty((len(problems), 8))
+    groups = 2 if problems[0].offset == "split" else 1
+    vectors = (gradient, plus, minus, upper, lower, width)
+    finite = bool(np.isfinite(upper).all() and np.isfinite(lower).all())
+    if not finite or (plus < 0).any() or (plus > upper).any() or (minus < 0).any() or (minus > lower).any():
+        return [None] * len(problems)  # a hard margin, or an error that the other way explains
+    _core.smo_batch(K, start, row, *vectors, groups, linear, control.tol, _STEPS * (max(sizes) + 100), out)
+    values = gradient - linear
+    name = str(K.dtype)
+    found: list[Solution | None] = []
+    for p, (primal, dual, rounding, kkt, above, below, steps, good) in enumerate(out.tolist()):
+        if not good:
+            found.append(None)
+            continue
+        a, b = start[p], start[p + 1]
+        offset, half = (above - below) / 2, -(above + below) / 2
+        certificate = Certificate(
+            primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), 0.0, rounding, name
+        )
+        row_of_history = (steps, dual, max(0.0, primal - dual - rounding) / max(abs(primal), abs(dual), 1e-300), 0, 0.0)
+        found.append(
+            Solution(
+                plus[a:b],
+                minus[a:b],
+                offset,
+                values[a:b] + offset,
+                certificate,
+                half if groups == 2 else 0.0,
+                [row_of_history],
+            )
+        )
+    return found
