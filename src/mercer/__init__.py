@@ -1,5 +1,7 @@
 """Mercer: learning with kernels."""
 
+from mercer.certify import Certificate
+from mercer.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, Pegasos, Perceptron
 from mercer.features import Monomials, RandomFourier, TaylorFeatures
 from mercer.gram import Gram, Repaired, Verdict, repair, verdict
 from mercer.kernels import (
@@ -28,12 +30,14 @@ from mercer.kernels import (
     Wendland,
     kernel,
 )
+from mercer.rkhs import RKHSFunction
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArcCosine",
     "Cauchy",
+    "Certificate",
     "ChiSquared",
     "Constant",
     "Cosine",
@@ -45,16 +49,26 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "LinearSVC",
+    "LinearSVR",
     "Matern",
     "Monomials",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "Pegasos",
+    "Perceptron",
     "Periodic",
     "Polynomial",
     "Precomputed",
     "Proof",
     "RBF",
+    "RKHSFunction",
     "RandomFourier",
     "RationalQuadratic",
     "Repaired",
+    "SVC",
+    "SVR",
     "Sigmoid",
     "SpectralMixture",
     "Stationary",

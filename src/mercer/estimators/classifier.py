@@ -1,0 +1,299 @@
+"""What SVC and NuSVC share: one machine per pair of classes, and their votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mercer.certify import Certificate, combined
+from mercer.estimators.base import Statement, SupportVectorMachine, Training
+from mercer.estimators.margins import classifier_table, zones
+from mercer.estimators.multiclass import Pairs, one_vs_rest, pair_values, votes
+from mercer.estimators.parameters import check_parameters
+from mercer.gram import Gram
+from mercer.kernels import Linear
+from mercer.points import Points
+from mercer.solvers.dual import Solution
+
+_VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
+
+
+class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
+    """A classifier made of one machine for each pair of classes."""
+
+    # -- what the two models define ---------------------------------------------------------------------
+
+    def _pair_terms(self, signs: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+        """Return the terms of `SVMDual` for one pair, from the labels +-1 and the weights of its samples."""
+        raise NotImplementedError
+
+    def _scale(self, solution: Solution, training: Training) -> float:
+        """Return what coefficients and offset are divided by so that f = +-1 on the margin."""
+        return 1.0
+
+    # -- fit --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Find the machine of every pair of classes.
+
+        Parameters
+        ----------
+        X
+            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
+            of similarities for kernel="precomputed".
+        y
+            A class for each.
+        sample_weight
+            A weight for each, at least 0: C becomes C times the weight, and weight 0 drops the sample.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        data, labels = self._read(X, y)
+        codes = self._encode(labels)
+        training = self._training(data, sample_weight)
+        if training.rows is not None:
+            codes = codes[training.rows]
+        pairs = Pairs(codes, len(self.classes_))
+        statements = self._statements(training, pairs, codes)
+        solutions = self._solve(training, statements, X, y)
+        self._assemble(training, data, pairs, codes, solutions)
+        self._warn_unfinished()
+        return self
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        """Return the class number of each sample; sets classes_ and class_weight_."""
+        if y.dtype.kind not in "iubU":
+            check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes; y has one class only, {_shown(self.classes_[0])}. "
+                "OneClassSVM describes a single class."
+            )
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+        else:
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        return codes
+
+    def _statements(self, training: Training, pairs: Pairs, codes: np.ndarray) -> list[Statement]:
+        empty = [c for c, members in zip(self.classes_, pairs.members, strict=True) if not len(members)]
+        if empty:
+            raise ValueError(
+                f"all samples of class {_shown(empty[0])} have weight 0, so there is nothing to learn it from; give "
+                "them a positive weight or leave the class out of y."
+            )
+        weights = self.class_weight_[codes] * (1.0 if training.weights is None else training.weights)
+        if (weights <= 0).any():
+            c = self.classes_[codes[int(np.argmin(weights))]]
+            raise ValueError(f"class_weight gives class {_shown(c)} the weight {weights.min():g}; it must be > 0.")
+        if len(pairs) == 1:  # the samples stay where they are
+            return [Statement(None, self._pair_terms(2.0 * codes - 1.0, weights))]
+        return [
+            Statement(rows, self._pair_terms(pairs.signs(i, j), weights[rows]))
+            for i, j in pairs
+            for rows in (pairs.rows(i, j),)
+        ]
+
+    def _assemble(
+        self, training: Training, data: Any, pairs: Pairs, codes: np.ndarray, solutions: list[Solution]
+    ) -> None:
+        self._scales = np.array([self._scale(s, training) for s in solutions])
+        coefficients = [s.coefficients / scale for s, scale in zip(solutions, self._scales, strict=True)]
+        if len(pairs) == 1:
+            coefficients = [coefficients[0][pairs.rows(0, 1)]]
+        support, blocks = pairs.layout(coefficients)
+        if len(pairs) == 1:
+            self._keep(training, data, support, [np.concatenate(blocks)])
+        else:
+            self._keep(training, data, support, blocks)
+        self._counts = np.array([len(b) for b in blocks], dtype=np.int32)
+        self.intercept_ = np.array([s.offset for s in solutions]) / self._scales
+        self.n_iter_ = np.array([s.certificate.iterations for s in solutions], dtype=np.int32)
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """The number of support vectors of each class."""
+        check_is_fitted(self)
+        return self._counts
+
+    # -- values -----------------------------------------------------------------------------------------
+
+    def _values(self, X: Any) -> np.ndarray:
+        """Return f of every pair at validated points, (points, pairs)."""
+        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+            return np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
+        sums = self._sums(X)
+        return sums[:, 0] + self.intercept_ if sums.shape[1] == 1 else pair_values(sums, self.intercept_)
+
+    def _pieces(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the values of every pair for some points after the other."""
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        step = max(1, _VALUES // (24 * max(1, len(self.intercept_))))
+        if step >= n:
+            yield self._values(X)
+            return
+        points = Points(X)
+        for start in range(0, n, step):
+            yield self._values(points.take(slice(start, min(start + step, n))).data)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return how far each point is on which side, in units of the margin.
+
+        Parameters
+        ----------
+        X
+            Points as in `fit`; for kernel="precomputed", their similarities to all training samples.
+
+        Returns
+        -------
+        ndarray
+            Two classes: f(x), positive for `classes_[1]`, shape (n,). More: with decision_function_shape="ovo" f of
+            each pair, positive for the first of the two, shape (n, pairs); with "ovr" the votes of each class, ties
+            broken by the sum of its values, shape (n, classes).
+        """
+        check_is_fitted(self)
+        X = self._read_new(X)
+        if len(self.classes_) == 2:
+            return np.concatenate([piece[:, 0] for piece in self._pieces(X)])
+        if self.decision_function_shape == "ovr":
+            return np.concatenate([one_vs_rest(piece, len(self.classes_)) for piece in self._pieces(X)])
+        return np.concatenate(list(self._pieces(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each point: the one that wins most pairs.
+
+        Among classes that win the same number, the first; with break_ties=True the one with the largest
+        decision function.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+        X = self._read_new(X)
+        count = len(self.classes_)
+        if count == 2:
+            return self.classes_[np.concatenate([(piece[:, 0] >= 0).astype(np.intp) for piece in self._pieces(X)])]
+        if self.break_ties:
+            chosen = [one_vs_rest(piece, count).argmax(axis=1) for piece in self._pieces(X)]
+        else:
+            chosen = [votes(piece, count) for piece in self._pieces(X)]
+        return self.classes_[np.concatenate(chosen)]
+
+    # -- the solution looked at -------------------------------------------------------------------------
+
+    def _pair_coefficients(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield for each pair which support vectors it uses (places in support_) and their coefficients."""
+        blocks = self._expansion.blocks
+        if len(self.classes_) == 2:
+            yield np.arange(len(self.support_)), blocks[0][:, 0]
+            return
+        starts = np.cumsum([0, *map(len, blocks)])
+        for i in range(len(blocks)):
+            for j in range(i + 1, len(blocks)):
+                b = np.concatenate([blocks[i][:, j - 1], blocks[j][:, i]])
+                at = np.concatenate([np.arange(starts[i], starts[i + 1]), np.arange(starts[j], starts[j + 1])])
+                yield at[b != 0], b[b != 0]
+
+    def _coef(self) -> np.ndarray:
+        return np.array([np.asarray(b @ self.support_vectors_[at]).ravel() for at, b in self._pair_coefficients()])
+
+    @property
+    def function_(self) -> Any:
+        """The decision function as an `RKHSFunction`; for class pairs a tuple of them."""
+        from mercer.rkhs import RKHSFunction
+
+        check_is_fitted(self)
+        points = Points(self._support_points())
+        functions = tuple(
+            RKHSFunction(self.kernel_, points.take(at).data, b, float(offset))
+            for (at, b), offset in zip(self._pair_coefficients(), self.intercept_, strict=True)
+        )
+        return functions[0] if len(functions) == 1 else functions
+
+    @property
+    def margin_width_(self) -> Any:
+        """The distance 2 / |w| between f = -1 and f = 1 in feature space (M2); for class pairs an array."""
+        check_is_fitted(self)
+        points = Points(self._support_points()) if len(self.support_) else None
+        widths = []
+        for at, b in self._pair_coefficients():
+            square = float(b @ Gram(self.kernel_, points.take(at)).matvec(b)) if points is not None and len(at) else 0.0
+            widths.append(2.0 / np.sqrt(square) if square > 0 else np.inf)
+        return widths[0] if len(widths) == 1 else np.array(widths)
+
+    def zones(self, X: Any) -> np.ndarray:
+        """Return the zone of each point (M10).
+
+        Returns
+        -------
+        ndarray of int
+            -2 where f <= -1 (surely the negative class), -1 where -1 < f < 0 (probably), 1 where 0 <= f < 1 (probably
+            the positive class), 2 where f >= 1 (surely). Shape (n,), or (n, pairs) for more than two classes.
+        """
+        check_is_fitted(self)
+        values = zones(self._values(self._read_new(X)))
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def margins(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return what complementary slackness says of each sample (M7), as a pandas DataFrame.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted to. For other samples alpha and kkt are NaN, and the role follows from the margin.
+
+        Returns
+        -------
+        DataFrame
+            Per sample (and per pair of classes, where there are more than two): `alpha`; `margin`, y f(x); `slack`,
+            max(0, 1 - margin); `role`, "outside" (alpha = 0), "on the margin" (0 < alpha < C), "inside" or
+            "misclassified" (alpha = C, by the sign of the margin); `kkt`, by how much the margin contradicts the role.
+        """
+        return classifier_table(self, X, y, sample_weight)
+
+    def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
+        """The largest alpha of each sample of a pair."""
+        raise NotImplementedError
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        data = self._read_new(X)
+        codes = self._codes(y)
+        training = self._training(data, sample_weight, self.kernel_)
+        if training.rows is not None:
+            codes = codes[training.rows]
+        pairs = Pairs(codes, len(self.classes_))
+        n = self.shape_fit_[0]
+        found = []
+        for p, (statement, (at, b)) in enumerate(
+            zip(self._statements(training, pairs, codes), self._pair_coefficients(), strict=True)
+        ):
+            full = np.zeros(n)
+            full[self.support_[at]] = b * self._scales[p]
+            rows = training.original(np.arange(len(codes)) if statement.rows is None else statement.rows)
+            b = full[rows]
+            offset = float(self.intercept_[p] * self._scales[p])
+            half = float(self._scales[p]) if statement.terms.get("offset") == "split" else 0.0
+            found.append(self._recheck_one(training, statement, np.maximum(b, 0), np.maximum(-b, 0), offset, half))
+        return combined(found)
+
+    def _codes(self, y: Any) -> np.ndarray:
+        """Return the class numbers of labels that the model knows."""
+        y = column_or_1d(y)
+        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        strange = self.classes_[codes] != y
+        if np.any(strange):
+            raise ValueError(f"y contains {_shown(y[np.argmax(strange)])}, which is none of the classes of this model.")
+        return codes
+
+
+def _shown(label: Any) -> str:
+    return repr(label.item() if isinstance(label, np.generic) else label)

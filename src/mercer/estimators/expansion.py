@@ -1,0 +1,127 @@
+"""Sums of kernel functions at the support vectors (M8), evaluated for many functions and many points at once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.gram import Gram
+from mercer.kernels import RBF, Kernel, kernel
+from mercer.points import Pair, Points
+from mercer.points.pair import squared_norms
+
+_LARGE = 1e18  # coordinates whose squares float32 cannot hold
+_WIDE = 24  # features from which inner products are quicker than differences
+_CALM = 16.0  # exponents up to which they are as exact, in float32
+_FEW = 32  # support vectors per block below which all blocks are evaluated together
+
+
+class Expansion:
+    """f_c(x) = sum_i B_ic k(s_i, x), where the coefficients B are zero outside given blocks.
+
+    A block is a run of support vectors together with the coefficients of the functions that use them: one block for a
+    single function, one per class for the class pairs of a classifier.
+
+    Parameters
+    ----------
+    kernel
+        The kernel, resolved.
+    support
+        The support vectors s_i, in the order of the blocks.
+    blocks
+        One matrix (support vectors, functions) for each run, all with the same number of functions.
+    single
+        Whether float32 kernel values are enough: those of the fit were.
+    """
+
+    def __init__(self, kernel: Kernel, support: Any, blocks: list[np.ndarray], single: bool = False) -> None:
+        self.kernel = kernel
+        self.support = support
+        self.blocks = blocks
+        self.single = single
+
+    def sums(self, X: Any) -> np.ndarray:
+        """Return the sums over each block, (points of X, blocks, functions), in float64."""
+        points = Points(X)
+        parts, k = self._parts, self.kernel
+        if self.single and points.extent < _LARGE:
+            points = points.single()
+            if self._centred is not None and isinstance(points.vectors, np.ndarray):
+                moved = Points(points.vectors - self._centred.centre)
+                longest = float(moved.values(squared_norms).max()) + self._centred.longest
+                if longest * self._centred.kernel.gamma <= _CALM:
+                    points, parts, k = moved, self._centred.parts, self._centred.kernel
+        if self._together and parts[0] is not None:
+            return self.sums_of_rows(Gram(k, points, parts[0]).dense())
+        out = np.zeros((len(points), len(self.blocks), self.blocks[0].shape[1]))
+        for i, (part, block) in enumerate(zip(parts, self.blocks, strict=False)):
+            if part is not None:
+                out[:, i] = Gram(k, points, part).matvec(block)
+        return out
+
+    def sums_of_rows(self, K: np.ndarray) -> np.ndarray:
+        """Return the same for similarities K (points, support vectors) that are given."""
+        out = np.empty((len(K), len(self.blocks), self.blocks[0].shape[1]))
+        start = 0
+        for i, block in enumerate(self.blocks):
+            np.matmul(K[:, start : start + len(block)], block, out=out[:, i])
+            start += len(block)
+        return out
+
+    # -- the support vectors, prepared once for all predictions -----------------------------------------
+
+    @property
+    def _together(self) -> bool:
+        """Whether blocks are so small that looking at each by itself would cost more than the kernel values."""
+        return len(self.blocks) > 1 and sum(map(len, self.blocks)) < _FEW * len(self.blocks)
+
+    @cached_property
+    def _parts(self) -> list[Points | None]:
+        """The support vectors of each block, or all in one."""
+        sizes = [sum(map(len, self.blocks))] if self._together else [len(block) for block in self.blocks]
+        parts: list[Points | None] = []
+        for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
+            part = None
+            if size:
+                part = Points(Points(self.support).take(np.arange(stop - size, stop)).data, "support_vectors_")
+            parts.append(part.single() if part is not None and self.single else part)
+        return parts
+
+    @cached_property
+    def _centred(self) -> _CentredParts | None:
+        """What evaluates a Gaussian kernel of many features by inner products."""
+        parts = [part for part in self._parts if part is not None]
+        scale = self.kernel.scale if isinstance(self.kernel, RBF) else None
+        if not isinstance(scale, float) or not parts or parts[0].width < _WIDE:
+            return None
+        if not all(isinstance(part.vectors, np.ndarray) and part.extent < _LARGE for part in parts):
+            return None
+        total = np.sum([part.vectors.sum(axis=0, dtype=np.float64) for part in parts], axis=0)
+        centre = (total / sum(map(len, parts))).astype(np.float32)
+        moved = [None if part is None else Points(part.vectors - centre) for part in self._parts]
+        longest = max(float(part.values(squared_norms).max()) for part in moved if part is not None)
+        return _CentredParts(centre, longest, _Centred(0.5 / scale**2), moved)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_parts", "_centred")}
+
+
+@kernel
+class _Centred(Kernel):
+    """The Gaussian kernel by inner products, for points whose lengths are not large beside its scale."""
+
+    gamma: float
+
+    def of(self, pair: Pair) -> Any:
+        return pair.xp.exp(self.gamma * (2.0 * pair.dot - pair.left(squared_norms) - pair.right(squared_norms)))
+
+
+class _CentredParts(NamedTuple):
+    """Support vectors relative to their mean."""
+
+    centre: np.ndarray
+    longest: float  # the largest squared distance from it
+    kernel: _Centred
+    parts: list[Points | None]

@@ -1,0 +1,99 @@
+"""How data come in: matrices validated as scikit-learn does, anything else as the kernel reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from mercer.points import Points
+
+_MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
+
+
+def read_vectors(estimator: Any, X: Any, y: Any, numeric: bool) -> tuple[Any, Any]:
+    """Return the training data as a matrix of float32 or float64, dense or CSR, and the targets, if there are any."""
+    if y is None:
+        return validate_data(estimator, X, accept_sparse="csr", **_MATRIX), None
+    return validate_data(estimator, X, y, y_numeric=numeric, accept_sparse="csr", **_MATRIX)
+
+
+def read_new_vectors(estimator: Any, X: Any) -> Any:
+    """Return a matrix with the columns that the model was fitted to."""
+    return validate_data(estimator, X, reset=False, accept_sparse="csr", **_MATRIX)
+
+
+def read_anything(estimator: Any, X: Any, fitting: bool) -> Any:
+    """Return X as it is, with its width and column names (where it has them) remembered or checked."""
+    if hasattr(X, "__iter__") and not hasattr(X, "__len__") and not hasattr(X, "shape"):
+        X = list(X)
+    Points(X)  # says in a sentence what is no set of points
+    validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    return X
+
+
+def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool) -> tuple[np.ndarray, Any]:
+    """Return the square matrix of similarities of the training samples, and the targets, if there are any."""
+    if sparse.issparse(X):
+        raise TypeError("a precomputed kernel matrix cannot be sparse; pass X.toarray().")
+    if y is None:
+        X = validate_data(estimator, X, **_MATRIX)
+    else:
+        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_MATRIX)
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"Precomputed matrix must be a square matrix of similarities; X has shape {X.shape}.")
+    return X, y
+
+
+def read_new_similarities(estimator: Any, X: Any, width: int) -> np.ndarray:
+    """Return the similarities of new points to all training samples."""
+    if sparse.issparse(X):
+        raise TypeError("a precomputed kernel matrix cannot be sparse; pass X.toarray().")
+    X = validate_data(estimator, X, reset=False, **_MATRIX)
+    if X.shape[1] != width:
+        raise ValueError(
+            f"X has {X.shape[1]} columns; with kernel='precomputed' it needs one for each of the {width} samples at "
+            "training time."
+        )
+    return X
+
+
+def read_targets(estimator: Any, data: Any, y: Any, numeric: bool) -> np.ndarray:
+    """Return the targets that go with data of any kind."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(data, y)
+    if y.dtype.kind == "f" or numeric:
+        y = y.astype(np.float64) if numeric else y
+        if not np.isfinite(y).all():
+            i = int(np.argmin(np.isfinite(y)))
+            raise ValueError(f"Input y contains NaN or infinity: y[{i}] is {y[i]}.")
+    return y
+
+
+def positive_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the weights that are not zero, and whose they are; None and None where all weights are 1."""
+    if sample_weight is None:
+        return None, None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; one weight per sample is needed: sample_weight.shape == ({n},)."
+        )
+    if not np.isfinite(weight).all():
+        i = int(np.argmin(np.isfinite(weight)))
+        raise ValueError(f"sample_weight[{i}] is {weight[i]}; weights must be finite (NaN and infinity are not).")
+    if (weight < 0).any():
+        i = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"sample_weight[{i}] is {weight[i]:g}; with negative weights the objective has no minimum. Use >= 0."
+        )
+    rows = np.flatnonzero(weight)
+    if not len(rows):
+        raise ValueError("Invalid input - all samples have zero or negative weights; at least one must be positive.")
+    return (weight, None) if len(rows) == n else (weight[rows], rows)

@@ -1,0 +1,131 @@
+"""From scikit-learn's names and functions to kernel objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.kernels import (
+    RBF,
+    Composed,
+    Constant,
+    Delta,
+    FromFeatures,
+    FromFunction,
+    Kernel,
+    Linear,
+    On,
+    Polynomial,
+    Precomputed,
+    Proof,
+    Rescaled,
+    Sigmoid,
+    kernel,
+)
+from mercer.kernels.base import check_number
+from mercer.points import Block, Diagonal, Pair, Points, Untraceable, trace
+
+NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+_STEP = 64  # points per block whose diagonal is wanted
+
+
+def named_kernel(name: str, degree: int, gamma: float | str, coef0: float, points: Points) -> Kernel:
+    """Return the kernel that scikit-learn means by a name, with gamma taken from the points where it says so."""
+    if name == "linear":
+        return Linear()
+    if isinstance(gamma, str) and gamma == "auto":
+        gamma = 1.0 / points.width
+    scaled = isinstance(gamma, str)  # "scale": each kernel's own "auto"
+    if not scaled:
+        check_number(RBF(1.0), "gamma", gamma)
+    if name == "rbf":
+        return RBF("auto").resolve(points) if scaled else RBF.from_gamma(float(gamma))
+    if name == "poly":
+        if coef0 < 0:
+            raise ValueError(
+                f"coef0={coef0!r} makes (gamma <x, z> + coef0)^degree indefinite; a polynomial kernel needs coef0 >= 0."
+            )
+        return Polynomial(degree, float(coef0), "auto" if scaled else float(gamma)).resolve(points)
+    return Sigmoid("auto" if scaled else float(gamma), float(coef0)).resolve(points)
+
+
+@kernel
+class FromMatrices(Kernel):
+    """A Python function of two sets of points that returns the matrix of their similarities.
+
+    This is what scikit-learn calls a callable kernel.
+
+    Parameters
+    ----------
+    f
+        f(X, Z) gives the matrix with one row per point of X and one column per point of Z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> FromMatrices(lambda X, Z: X @ Z.T)(np.array([[1.0], [2.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+
+    f: Callable[[Any, Any], Any]
+
+    def of(self, pair: Pair) -> Any:
+        if isinstance(pair, Block):
+            return self._matrix(pair._left, pair._right)
+        if isinstance(pair, Diagonal):
+            points = pair._left
+            parts = [points.take(slice(i, i + _STEP)) for i in range(0, len(points), _STEP)]
+            return np.concatenate([self._matrix(part, part).diagonal() for part in parts])
+        raise Untraceable("a Python function of two sets of points has no symbolic form")
+
+    def _matrix(self, left: Points, right: Points) -> np.ndarray:
+        values = self.f(left.data, right.data)
+        values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
+        if values.shape != (len(left), len(right)):
+            raise ValueError(
+                f"the kernel function returned shape {values.shape} for {len(left)} points against {len(right)}; it "
+                "must give one row per point of its first argument and one column per point of its second."
+            )
+        return values
+
+    def _proof(self) -> Proof:
+        return self._axiom(
+            "given function",
+            "nothing is known about a Python function; verdict(k, X) tests it on points.",
+            own="unproven",
+        )
+
+
+# Kernels that read their points as they are given (strings, tables, indices), and those that read anything.
+_RAW = (FromFunction, FromFeatures, FromMatrices, Precomputed, On, Composed, Rescaled)
+_NEUTRAL = (Constant, Delta)
+
+
+def compares_vectors(k: Kernel) -> bool:
+    """Return whether every part of a kernel reads its points as rows of numbers, so that X may become a matrix."""
+    leaves = list(_leaves(k))
+    if any(isinstance(leaf, _RAW) or not (isinstance(leaf, _NEUTRAL) or _traceable(leaf)) for leaf in leaves):
+        return False
+    return not all(isinstance(leaf, _NEUTRAL) for leaf in leaves)
+
+
+def _leaves(k: Kernel) -> Any:
+    parts = [] if isinstance(k, _RAW) else [v for v in k._params().values() if isinstance(v, Kernel)]
+    if not parts:
+        yield k
+    for part in parts:
+        yield from _leaves(part)
+
+
+def _traceable(leaf: Kernel) -> bool:
+    if type(leaf).__module__.startswith("mercer.kernels."):
+        return True
+    dummy = Points(np.eye(2))
+    try:
+        return trace(leaf.resolve(dummy).of, dummy) is not None
+    except Exception:  # a kernel of someone else's: whatever it says to two unit vectors, it wants the points raw
+        return False

@@ -1,0 +1,57 @@
+"""Where every coefficient is at a bound, a whole interval of offsets is optimal: the middle is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.solvers.dual import Solution
+
+_ROUNDING = 1e-12
+
+
+def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
+    """Return offset and half width of a solution, in the middle of those that are optimal (as libsvm does).
+
+    The primal is piecewise linear in the multiplier of each constraint on sums. A support vector that is not at its
+    bound fixes the multiplier; without one, the piece at the bottom can be flat.
+
+    Parameters
+    ----------
+    terms
+        The problem, as `SVMDual` takes it.
+    solution
+        Its solution.
+    """
+    p, m = solution.plus, solution.minus
+    upper, lower = terms["upper"], terms["lower"]
+    free_plus, free_minus = ((p > 0) & (p < upper)).any(), ((m > 0) & (m < lower)).any()
+    width = terms.get("width", 0.0)
+    gradient = solution.values - solution.offset + terms["linear"]
+    if terms.get("offset", "free") == "free":
+        if free_plus or free_minus:
+            return solution.offset, 0.0
+        places = np.concatenate([-gradient - width, width - gradient])
+        weights = np.concatenate([upper, lower])
+        return _flat(places, weights, float(p.sum() - m.sum() - upper.sum()), solution.offset), 0.0
+    plus, minus = solution.offset - solution.half_width, -solution.offset - solution.half_width
+    if not free_plus:
+        plus = _flat(-gradient - width, upper, float(p.sum() - upper.sum()), plus)
+    if not free_minus:
+        minus = _flat(gradient - width, lower, float(m.sum() - lower.sum()), minus)
+    return (plus - minus) / 2, -(plus + minus) / 2
+
+
+def _flat(places: np.ndarray, weights: np.ndarray, slope: float, found: float) -> float:
+    """Return the middle of the flat piece of a convex function, or `found` where there is none.
+
+    Its slope is `slope` on the far left and grows by `weights` at `places`.
+    """
+    order = np.argsort(places)
+    order = order[weights[order] > 0]
+    course = slope + np.cumsum(weights[order])
+    at = int(np.argmin(np.abs(course)))
+    if abs(course[at]) > _ROUNDING * float(weights.sum()) or at + 1 >= len(order):
+        return found
+    return float(places[order[at]] + places[order[at + 1]]) / 2
