@@ -32,12 +32,17 @@ def compressed(matrix: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndar
     return csr.data.astype(dtype), csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
 
 
-def norms(x: np.ndarray) -> np.ndarray:
-    """Squared norms as the core sums them, for whole panels."""
-    p = panel(x.dtype)
+def norms(x: np.ndarray, thin: bool = False) -> np.ndarray:
+    """Squared norms as the core sums them (in one go when `thin`), for whole panels."""
+    p, d = panel(x.dtype), x.shape[1]
     out = np.zeros(-(-len(x) // p) * p, x.dtype)
-    _core.norms(x, out)
+    _core.norms(x, d if thin else _core.chunk(d, x.dtype == np.float32), out)
     return out
+
+
+def rows_of(x: np.ndarray) -> Any:
+    """The nonzeros of a matrix."""
+    return (_core.RowsFloat32 if x.dtype == np.float32 else _core.RowsFloat64)(x)
 
 
 def operand(
@@ -47,11 +52,14 @@ def operand(
     weight: np.ndarray | None = None,
     window: tuple[float, float] = (0.0, 0.0),
     inner: bool = False,
+    thin: bool = False,
 ) -> tuple[Any, ...]:
-    """One statistic of dense or SciPy sparse points; `inner`: distances from inner products."""
+    """One statistic of dense or SciPy sparse points; `inner`: distances from inner products; `thin`: of nonzeros."""
     if sparse.issparse(x):
         return STAT[kind], x.shape[1], compressed(x, x.dtype), compressed(z, z.dtype), weight, window, None
-    return STAT[kind], x.shape[1], x, packed(z), weight, window, (norms(x), norms(z)) if inner else None
+    squares = norms(x, thin), norms(z, thin)
+    triple = (*squares, float(max(s.max() for s in squares))) if inner else None
+    return STAT[kind], x.shape[1], rows_of(x) if thin else x, packed(z), weight, window, triple
 
 
 def job(

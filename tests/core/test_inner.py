@@ -43,7 +43,7 @@ def test_distances_of_every_size_are_off_by_units_of_the_largest_norm(dtype):
     for n, m, d in sizes(dtype):
         x, z = points(rng, n, d, dtype), points(rng, m, d, dtype)
         largest = max(norms(x).max(), norms(z).max())
-        allowed = np.finfo(dtype).eps * units_of_error(d, dtype) * largest
+        allowed = np.finfo(dtype).eps * units_of_error(d, _core.chunk(d, dtype is np.float32)) * largest
         assert (np.abs(distances(x, z) - exact(x, z)) <= allowed).all(), (n, m, d)
 
 
@@ -55,7 +55,7 @@ def test_the_stated_error_covers_many_kinds_of_points(d, dtype):
         got = distances(x, x)
         assert (got >= 0).all()
         error = np.abs(got - exact(x, x)).max()
-        assert error <= np.finfo(dtype).eps * units_of_error(d, dtype) * norms(x).max()
+        assert error <= np.finfo(dtype).eps * units_of_error(d, _core.chunk(d, dtype is np.float32)) * norms(x).max()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -126,12 +126,12 @@ def test_norms_that_do_not_fit_are_refused():
     x = np.ones((4, 3))
     short = np.ones(panel(np.float64) - 1)
     bad = {
-        "left too short": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x)[:3].copy(), norms(x))),
-        "right no whole panel": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), short)),
-        "of another type": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x).astype(np.float32))),
-        "one": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x),)),
-        "of another statistic": (0, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x))),
-        "weighted": (1, 3, x, packed(x), np.ones(3), (0.0, 0.0), (norms(x), norms(x))),
+        "left too short": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x)[:3].copy(), norms(x), 3.0)),
+        "right no whole panel": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), short, 3.0)),
+        "of another type": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x).astype(np.float32), 3.0)),
+        "no bound": (1, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x))),
+        "of another statistic": (0, 3, x, packed(x), None, (0.0, 0.0), (norms(x), norms(x), 3.0)),
+        "weighted": (1, 3, x, packed(x), np.ones(3), (0.0, 0.0), (norms(x), norms(x), 3.0)),
     }
     for entry in bad.values():
         with pytest.raises(ValueError, match=r"malformed operand|too short|wrong type"):

@@ -56,7 +56,8 @@ struct Operand {  // the two sets of points that one statistic compares
   const T* z = nullptr;        // right points, packed by Engine::pack
   const T* weight = nullptr;   // per-coordinate factor of (x_j - z_j), or null
   T low = 0, high = 0;         // float32 values between these are summed again in double (see Strip::refine)
-  bool sparse = false;
+  bool sparse = false;  // both sides compressed
+  bool thin = false;    // the left side compressed, the right one packed
   Sparse<T> xs, zs;
   // Squared norms by Engine::norms, whole panels of them on the right: squared distances are then taken from inner
   // products of points that were moved to a common centre.
@@ -79,7 +80,7 @@ struct Engine {
   i64 band;   // rows worked on together
   i64 (*chunk)(i64 d);  // coordinates whose products are summed before they are added to the rest
   void (*pack)(const T* z, i64 m, i64 d, T* out);
-  void (*norms)(const T* x, i64 n, i64 d, T* out);
+  void (*norms)(const T* x, i64 n, i64 d, i64 chunk, T* out);
   // out[(r - r0) * ld + (c - c0)]; returns false if a value is not finite.
   bool (*dense)(const Job<T>&, i64 r0, i64 r1, i64 c0, i64 c1, T* out, i64 ld);
   // Rows r0..r1 from the diagonal rightwards, mirrored; out is the whole n x n matrix.

@@ -13,12 +13,11 @@ i64 even_chunk(i64 d) {
   return (d + parts - 1) / parts;
 }
 
-// Squared norms, summed in the order in which `micro_inner` sums: for equal points <x, z> is |x|^2 to the last bit, so
-// that their distance is exactly 0.
+// Squared norms, summed in the order in which inner products are, `step` coordinates at a time: for equal points <x, z>
+// is |x|^2 to the last bit, so that their distance is exactly 0.
 template <class T>
-void norms(const T* x, i64 n, i64 d, T* out) {
+void norms(const T* x, i64 n, i64 d, i64 step, T* out) {
   constexpr int R = 8;  // rows side by side hide the latency of each one's chain
-  const i64 step = even_chunk<T>(d);
   for (i64 i = 0; i < n; i += R) {
     const int rows = static_cast<int>(std::min<i64>(R, n - i));
     T total[R] = {};
@@ -111,6 +110,50 @@ void strip_inner(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 co
     else if (size == 2) group_inner<T, 2>(o, x, r + i, c, cols, out, finish);
     else group_inner<T, 1>(o, x, r + i, c, cols, out, finish);
   }
+}
+
+// Rows with few nonzeros against Q packed panels: only those features are visited, in one sum from the first to the
+// last. Whichever point of a pair is on the left, the terms left out are zeros and the others come in the same order, so
+// that the sum is the same.
+template <class T, int Q, class F>
+inline void micro_thin(const Operand<T>& o, i64 r, i64 c, T* out, const F& finish) {
+  constexpr i64 P = panel<T>;
+  constexpr int L = lanes<T>;
+  const T* z = o.z + c * o.d;
+  V<T> sum[Q][2] = {};
+  for (i64 a = o.xs.start[r]; a < o.xs.start[r + 1]; ++a) {
+    const V<T> x = splat<T>(o.xs.data[a]);
+    const T* at = z + o.xs.index[a] * P;
+#pragma GCC unroll 4
+    for (int q = 0; q < Q; ++q, at += P * o.d) {
+      sum[q][0] = multiply_add_each<T>(x, load(at), sum[q][0]);
+      sum[q][1] = multiply_add_each<T>(x, load(at + L), sum[q][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int q = 0; q < Q; ++q)
+    for (int h = 0; h < 2; ++h) {
+      const i64 j = q * P + h * L;
+      const V<T> zn = F::with_norms ? load(o.z_norms + c + j) : V<T>{};
+      store(out + j, V<T>(finish(sum[q][h], F::with_norms ? o.x_norms[r] : T(0), zn)));
+    }
+}
+
+template <class T, class F>
+void strip_thin(const Operand<T>& o, i64 r, int rows, i64 c, i64 cols, T* out, const F& finish) {
+  constexpr int Q = strip_rows / 2;  // as many sums at once as there are registers for
+  i64 p = 0;
+  for (; p + Q * panel<T> <= cols; p += Q * panel<T>)
+    for (int i = 0; i < rows; ++i) micro_thin<T, Q>(o, r + i, c + p, out + i * cols + p, finish);
+  for (; p < cols; p += panel<T>)
+    for (int i = 0; i < rows; ++i) micro_thin<T, 1>(o, r + i, c + p, out + i * cols + p, finish);
+}
+
+// Either way: x is where `interleave` left the strip's rows, if it did.
+template <class T, class F>
+void strip_products(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, T* out, const F& finish) {
+  if (o.thin) strip_thin<T>(o, r, rows, c, cols, out, finish);
+  else strip_inner<T>(o, x, r, rows, c, cols, out, finish);
 }
 
 }  // namespace mercer::MERCER_ISA

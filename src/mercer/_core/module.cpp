@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "engine.hpp"
 #include "smo_module.hpp"
@@ -58,12 +60,87 @@ void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
+// Compressed rows, checked once: their own, made of the nonzeros of a matrix, or those of arrays that are kept alive.
+template <class T>
+class PyRows {
+ public:
+  PyRows(Array<T> data, Array<std::int32_t> index, Array<i64> start, i64 d) : d_(d), held_{data, index, start} {
+    require(start.size() > 0 && 0 < d && d < i64(1) << 31, "malformed sparse rows");
+    n_ = i64(start.size()) - 1;
+    rows_ = {data.data(), index.data(), start.data()};
+    bool sound = rows_.start[0] >= 0;
+    for (i64 i = 0; i < n_; ++i) sound &= rows_.start[i] <= rows_.start[i + 1];
+    require(sound && rows_.start[n_] <= i64(data.size()) && rows_.start[n_] <= i64(index.size()),
+            "malformed sparse rows");
+    for (i64 i = rows_.start[0]; i < rows_.start[n_]; ++i) sound &= rows_.index[i] >= 0 && rows_.index[i] < d;
+    require(sound, "malformed sparse rows");
+  }
+
+  explicit PyRows(Array<T> x) {
+    require(x.ndim() == 2 && x.shape(1) > 0 && i64(x.shape(1)) < i64(1) << 31, "malformed sparse rows");
+    n_ = x.shape(0);
+    d_ = x.shape(1);
+    const T* from = x.data();
+    start_.reserve(n_ + 1);
+    start_.push_back(0);
+    i64 size = 0;
+    for (i64 i = 0; i < n_; ++i, from += d_) {
+      data_.resize(std::max<std::size_t>(size + d_, data_.size()));
+      index_.resize(data_.size());
+      for (i64 k = 0; k < d_; ++k) {  // written whether or not it counts: a branch would often be mispredicted
+        data_[size] = from[k];
+        index_[size] = static_cast<std::int32_t>(k);
+        size += from[k] != 0;
+      }
+      if (data_.size() < std::size_t(size + d_)) data_.resize(2 * (size + d_)), index_.resize(data_.size());
+      start_.push_back(size);
+    }
+    data_.resize(size);
+    index_.resize(size);
+    rows_ = {data_.data(), index_.data(), start_.data()};
+  }
+
+  // Some of the rows, in the order given.
+  PyRows(const PyRows& all, Array<i64> chosen) : n_(chosen.size()), d_(all.d_) {
+    start_.reserve(n_ + 1);
+    start_.push_back(0);
+    for (i64 i = 0; i < n_; ++i) {
+      const i64 r = chosen.data()[i];
+      require(0 <= r && r < all.n_, "a row outside the rows");
+      const i64 a = all.rows_.start[r], b = all.rows_.start[r + 1];
+      data_.insert(data_.end(), all.rows_.data + a, all.rows_.data + b);
+      index_.insert(index_.end(), all.rows_.index + a, all.rows_.index + b);
+      start_.push_back(i64(data_.size()));
+    }
+    rows_ = {data_.data(), index_.data(), start_.data()};
+  }
+  PyRows(const PyRows&) = delete;
+
+  i64 size() const { return n_; }
+  i64 width() const { return d_; }
+  i64 nonzeros() const { return rows_.start[n_] - rows_.start[0]; }
+  i64 longest() const {
+    i64 most = 0;
+    for (i64 i = 0; i < n_; ++i) most = std::max(most, rows_.start[i + 1] - rows_.start[i]);
+    return most;
+  }
+  const Sparse<T>& get() const { return rows_; }
+
+ private:
+  i64 n_ = 0, d_ = 0;
+  Sparse<T> rows_;
+  std::vector<T> data_;
+  std::vector<std::int32_t> index_;
+  std::vector<i64> start_;
+  std::tuple<Array<T>, Array<std::int32_t>, Array<i64>> held_;
+};
+
 template <class T>
 class PyJob {
  public:
   // code: rows (op, dst, a, b); constants: rows (c, e, p); operands: (kind, d, left, right, weight or None, window,
-  // norms or None), where a dense left is an (n, d) array and its right a packed one, and a sparse side is a triple
-  // (data, index, start).
+  // (left norms, right norms, the largest) or None), where a dense left is an (n, d) array and its right a packed one, and a sparse side is a triple
+  // (data, index, start). A left side with few nonzeros may be `Rows` while the right one is packed.
   PyJob(const std::vector<std::vector<int>>& code, const std::vector<std::vector<double>>& constants, int registers,
         int result, nb::list operands, nb::list rows, nb::list cols, i64 n, i64 m) {
     constexpr i64 most = i64(1) << 48;  // far beyond memory; keeps sizes from overflowing
@@ -179,12 +256,6 @@ class PyJob {
     return s;
   }
 
-  static double largest(const T* values, i64 count) {
-    T top = 0;
-    for (i64 i = 0; i < count; ++i) top = std::max(top, values[i]);
-    return static_cast<double>(top);
-  }
-
   Operand<T> operand(nb::tuple t) {
     Operand<T> o;
     require(t.size() == 7, "malformed operand");
@@ -201,14 +272,23 @@ class PyJob {
       o.zs = sparse(nb::cast<nb::tuple>(t[3]), job_.m, o.d);
     } else {
       const i64 panel = engine<T>().panel;
-      o.x = hold<T>(t[2], job_.n, o.d);
+      o.thin = nb::isinstance<PyRows<T>>(t[2]);
+      if (o.thin) {
+        const auto& rows = nb::cast<const PyRows<T>&>(t[2]);
+        const bool products = o.kind == Stat::dot || (o.kind == Stat::sqdist && !t[6].is_none());
+        require(rows.size() >= job_.n && rows.width() == o.d && products, "malformed operand");
+        o.xs = rows.get();
+        held_.push_back(nb::borrow(t[2]));
+      } else {
+        o.x = hold<T>(t[2], job_.n, o.d);
+      }
       o.z = hold<T>(t[3], (job_.m + panel - 1) / panel * panel, o.d);
       if (!t[6].is_none()) {
         const auto norms = nb::cast<nb::tuple>(t[6]);
-        require(norms.size() == 2 && o.kind == Stat::sqdist && !o.weight, "malformed operand");
+        require(norms.size() == 3 && o.kind == Stat::sqdist && !o.weight, "malformed operand");
         o.x_norms = hold<T>(norms[0], job_.n);
         o.z_norms = hold<T>(norms[1], (job_.m + panel - 1) / panel * panel);
-        o.reach = 2.01 * (largest(o.x_norms, job_.n) + largest(o.z_norms, job_.m));
+        o.reach = 4.01 * nb::cast<double>(norms[2]);
       }
     }
     return o;
@@ -231,17 +311,25 @@ void pack(Array<T> z, Output<T> out) {
 }
 
 template <class T>
-void norms(Array<T> x, Output<T> out) {
+void norms(Array<T> x, i64 chunk, Output<T> out) {
   require(x.ndim() == 2 && out.size() >= x.shape(0), "out has the wrong size");
+  require(chunk > 0, "a chunk has at least one coordinate");
   const T* from = x.data();
   T* to = out.data();
   const i64 n = x.shape(0), d = x.shape(1);
   nb::gil_scoped_release release;
-  engine<T>().norms(from, n, d, to);
+  engine<T>().norms(from, n, d, chunk, to);
 }
 
 template <class T>
-void bind(nb::module_& module, const char* name) {
+void bind(nb::module_& module, const char* name, const char* rows_name) {
+  nb::class_<PyRows<T>>(module, rows_name)
+      .def(nb::init<Array<T>, Array<std::int32_t>, Array<i64>, i64>(), "data"_a.noconvert(), "index"_a.noconvert(),
+           "start"_a.noconvert(), "d"_a)
+      .def(nb::init<Array<T>>(), "x"_a.noconvert())
+      .def(nb::init<const PyRows<T>&, Array<i64>>(), "rows"_a, "chosen"_a.noconvert())
+      .def_prop_ro("nonzeros", &PyRows<T>::nonzeros)
+      .def_prop_ro("longest", &PyRows<T>::longest);
   nb::class_<PyJob<T>>(module, name)
       .def(nb::init<const std::vector<std::vector<int>>&, const std::vector<std::vector<double>>&, int, int, nb::list, nb::list,
                     nb::list, i64, i64>(),
@@ -252,7 +340,7 @@ void bind(nb::module_& module, const char* name) {
       .def("matvec_symmetric", &PyJob<T>::matvec_symmetric, "first"_a, "step"_a, "v"_a.noconvert(),
            "out"_a.noconvert());
   module.def("pack", &pack<T>, "z"_a.noconvert(), "out"_a.noconvert());
-  module.def("norms", &norms<T>, "x"_a.noconvert(), "out"_a.noconvert());
+  module.def("norms", &norms<T>, "x"_a.noconvert(), "chunk"_a, "out"_a.noconvert());
 }
 
 }  // namespace
@@ -261,8 +349,8 @@ void bind(nb::module_& module, const char* name) {
 NB_MODULE(_core, module) {
   using namespace mercer;
   module.doc() = "Blocks of kernel values: pair statistics, formula programs, products with vectors.";
-  bind<float>(module, "JobFloat32");
-  bind<double>(module, "JobFloat64");
+  bind<float>(module, "JobFloat32", "RowsFloat32");
+  bind<double>(module, "JobFloat64", "RowsFloat64");
   bind_smo(module, isa());
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);

@@ -30,7 +30,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
     band_ = r0;
     for (std::size_t i = 0; i < left_.size(); ++i) {
       const Operand<T>& o = job_.operands[i];
-      if (o.sparse) continue;
+      if (o.sparse || o.thin) continue;
       left_[i].resize(static_cast<std::size_t>(band_rows * o.d));
       interleave(o, r0, r1, left_[i].data());
     }
@@ -43,7 +43,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       if (i + 1 < code.size() && decays(code[i], code[i + 1])) {
         const Operand<T>& o = job_.operands[code[i].a];
         ++i;
-        strip_inner<T>(o, left(code[i - 1].a, r), r, rows, c, cols, reg(code[i].dst),
+        strip_products<T>(o, left(code[i - 1].a, r), r, rows, c, cols, reg(code[i].dst),
                        Decay<T>{PowerOfTwo<T>(code[i].c, code[i].e)});
       } else {
         step(code[i], r, rows, c, cols);
@@ -150,7 +150,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
   void statistic(int which, i64 r, int rows, i64 c, i64 cols, T* dst) {
     const Operand<T>& o = job_.operands[which];
     const T* x = left(which, r);
-    if (o.x_norms) return strip_inner<T>(o, x, r, rows, c, cols, dst, Apart<T>{});
+    if (o.x_norms) return strip_products<T>(o, x, r, rows, c, cols, dst, Apart<T>{});
     measure(o, x, r, rows, c, cols, dst);
     if constexpr (sizeof(T) == 4) {
       if (o.high > 0 && !o.sparse) {
@@ -164,7 +164,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
     switch (o.kind) {
       case Stat::dot:
         if (o.sparse) return strip_sparse_dot<T>(o, r, rows, c, cols, job_.m, dst, spread_);
-        return strip_inner<T>(o, x, r, rows, c, cols, dst, AsIs<T>{});
+        return strip_products<T>(o, x, r, rows, c, cols, dst, AsIs<T>{});
       case Stat::sqdist: return strip_stat<T, Stat::sqdist>(o, x, r, rows, c, cols, job_.m, dst);
       case Stat::l1: return strip_stat<T, Stat::l1>(o, x, r, rows, c, cols, job_.m, dst);
       case Stat::chi2: return strip_stat<T, Stat::chi2>(o, x, r, rows, c, cols, job_.m, dst);

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from mercer import _core
 from mercer.points import formula as symbolic
+from mercer.points.centred import Centred
 from mercer.points.conditioning import gain
 from mercer.points.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
 from mercer.points.points import Points, is_foreign
@@ -153,9 +154,9 @@ class Comparison:
             if not 0 < magnified < np.inf or not self._dense_alike(left, right) or left.width < _FEW:
                 continue
             centre = _between(left, right).centre
-            radius = max(left.centred(centre).radius, right.centred(centre).radius)
-            units = units_of_error(left.width, left.dtype) + (centre is not None)  # the centring rounds, too
-            error = units * float(np.finfo(left.dtype).eps) * radius
+            x, z = left.centred(centre), right.centred(centre)
+            units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
+            error = units * float(np.finfo(left.dtype).eps) * max(x.radius, z.radius)
             if magnified * error <= _HARMLESS[left.dtype]:
                 found[path] = error
         return found
@@ -166,7 +167,9 @@ class Comparison:
     def _inner_products(self, leaf: symbolic.StatLeaf, left: Points, right: Points) -> tuple[Any, ...]:
         centre = _between(left, right).centre
         x, z = left.centred(centre), right.centred(centre)
-        return STAT[leaf.kind], left.width, x.rows, z.packed, None, (0.0, 0.0), (x.norms, z.norms)
+        thin = x.thin is not None
+        norms = x.norms(thin), z.norms(thin), max(x.radius, z.radius)
+        return STAT[leaf.kind], left.width, x.thin if thin else x.rows, z.packed, None, (0.0, 0.0), norms
 
     @staticmethod
     def _derivable(views: dict[Any, tuple[Points, Points]], formula: symbolic.Formula) -> frozenset[symbolic.Path]:
@@ -203,6 +206,9 @@ class Comparison:
                 weight = np.broadcast_to(1.0 / np.asarray(leaf.scale), (d,)).clip(max=np.finfo(self.dtype).max)
             weight = self._vector(weight)
         kind = STAT[leaf.kind]
+        many = len(left) * len(right) >= _MANY
+        if leaf.kind == "dot" and many and self._dense_alike(left, right) and left.centred(None).thin is not None:
+            return kind, d, left.centred(None).thin, right.packed, None
         if sparse.issparse(x) or sparse.issparse(z):
             return kind, d, self._compressed(x), self._compressed(z), weight
         x = np.ascontiguousarray(x, dtype=self.dtype)
@@ -376,14 +382,19 @@ class Comparison:
         )
 
 
-def units_of_error(width: int, dtype: Any) -> float:
+def units_of_error(terms: int, chunk: int) -> float:
     """Return the largest error of |x|^2 + |z|^2 - 2<x, z>, in units of the last place of the largest squared norm.
 
     It grows with the square root of the terms summed at a time and with the number of such sums. The constants cover
     the worst of many kinds of points: normal, on a sphere and opposite on it, binary; 1 to 1,000 features.
     """
-    chunk = _core.chunk(width, dtype == np.float32)
-    return 3.5 + 1.3 * chunk**0.5 + 0.12 * width / chunk
+    return 3.5 + 1.3 * chunk**0.5 + 0.12 * terms / chunk
+
+
+def _sums(x: Centred) -> tuple[int, int]:
+    """Return how many terms an inner product with these rows has, and how many of them are summed at a time."""
+    terms = max(1, x.terms)
+    return terms, terms if x.thin is not None else _core.chunk(terms, x.rows.dtype == np.float32)
 
 
 def _between(left: Points, right: Points) -> Points:

@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from mercer.points.centred import Centred, centre, packed
+from mercer.points.centred import Centred, centre
 
 # A sparse matrix this dense, or this small, is faster compared as an ordinary one.
 _DENSE_ENOUGH = 0.02
@@ -43,7 +43,7 @@ class Points:
     (2, 2)
     """
 
-    _centred: tuple[np.ndarray | None, Centred] | None = None
+    _centred: tuple[np.ndarray, Centred] | None = None
 
     def __init__(self, data: Any, name: str = "X") -> None:
         self.data = data
@@ -115,10 +115,10 @@ class Points:
             v = v.data if v.nnz else np.zeros(1)
         return max(float(v.max()), -float(v.min()))
 
-    @cached_property
+    @property
     def packed(self) -> np.ndarray:
         """The vectors in the layout that the core streams."""
-        return packed(self.vectors)
+        return self._about_zero.packed
 
     @property
     def whole(self) -> Points:
@@ -131,12 +131,18 @@ class Points:
         return centre(self.vectors)
 
     def centred(self, centre: np.ndarray | None) -> Centred:
-        """Return the vectors minus a centre, remembered for the last one asked for."""
+        """Return the vectors minus a centre, remembered for 0 (None) and for the last other one asked for."""
+        if centre is None:
+            return self._about_zero
         if self._centred is None or self._centred[0] is not centre:
-            self._centred = centre, self._centre_at(centre)
+            self._centred = centre, self._about(centre)
         return self._centred[1]
 
-    def _centre_at(self, centre: np.ndarray | None) -> Centred:
+    @cached_property
+    def _about_zero(self) -> Centred:
+        return self._about(None)
+
+    def _about(self, centre: np.ndarray | None) -> Centred:
         return Centred.about(centre, self.vectors)
 
     @cached_property
@@ -232,7 +238,7 @@ class _Taken(Points):
     def centre(self) -> np.ndarray | None:
         return self._parent.centre
 
-    def _centre_at(self, centre: np.ndarray | None) -> Centred:
+    def _about(self, centre: np.ndarray | None) -> Centred:
         return self._parent.centred(centre).take(self._rows)
 
     def through(self, map: Callable[[Points], Any]) -> Points:
