@@ -7,6 +7,7 @@ import time
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -20,13 +21,14 @@ class Checkpoint:
     """The coefficients of a run, in a file that is only ever whole.
 
     The gradient is not stored: it follows from the coefficients, and computing it again removes what rounding has left
-    in it. A file that belongs to another problem (other labels, bounds or number of points) is refused.
+    in it. A file that belongs to another problem (other labels, bounds, sums or number of points) is refused.
     """
 
     def __init__(self, control: Control, state: State) -> None:
         self._path = None if control.checkpoint is None else Path(control.checkpoint)
         self._every, self._state = control.every, state
         self._written = time.perf_counter()
+        self._sums = state.sums()
 
     def _key(self) -> int:
         s = self._state
@@ -38,15 +40,16 @@ class Checkpoint:
             return
         try:
             with np.load(self._path, allow_pickle=False) as saved:
-                key, plus, minus = int(saved["key"]), saved["plus"], saved["minus"]
-        except (OSError, ValueError, KeyError) as problem:
+                key, sums, plus, minus = int(saved["key"]), saved["sums"], saved["plus"], saved["minus"]
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as problem:
             raise ValueError(
                 f"checkpoint {str(self._path)!r} cannot be read ({problem}); remove it to start anew."
             ) from None
         s = self._state
-        if key != self._key() or plus.shape != s.plus.shape:
+        same = key == self._key() and plus.shape == minus.shape == s.plus.shape and sums.shape == self._sums.shape
+        if not same or not np.allclose(sums, self._sums, rtol=1e-9, atol=1e-9 * float((plus + minus).max())):
             raise ValueError(
-                f"checkpoint {str(self._path)!r} belongs to another problem (other data, labels or bounds); remove "
+                f"checkpoint {str(self._path)!r} belongs to another problem (other labels, bounds or nu); remove "
                 "it, or name another file."
             )
         s.plus[:], s.minus[:] = plus, minus
@@ -57,7 +60,7 @@ class Checkpoint:
             return
         draft = self._path.with_name(self._path.name + ".part")
         with open(draft, "wb") as file:
-            np.savez(file, key=self._key(), plus=self._state.plus, minus=self._state.minus)
+            np.savez(file, key=self._key(), sums=self._sums, plus=self._state.plus, minus=self._state.minus)
         os.replace(draft, self._path)
         self._written = time.perf_counter()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from mercer.gram import Gram
 from mercer.solvers.control import Control
 from mercer.solvers.decomposition import Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
-from mercer.solvers.planning import WHOLE
+from mercer.solvers.planning import WHOLE, method
+from mercer.solvers.whole import Whole
 
 _PART = 600  # points tried first when there are many
 _LADDER = (1e2, 1e5, 1e8)  # bounds on the coefficients, in units of 1 / k(x, x)
@@ -20,6 +22,12 @@ _LADDER = (1e2, 1e5, 1e8)  # bounds on the coefficients, in units of 1 / k(x, x)
 def is_hard(problem: SVMDual) -> bool:
     """Return whether a coefficient has no bound."""
     return bool(np.isinf(problem.upper).any() or np.isinf(problem.lower).any())
+
+
+def solve_soft(problem: SVMDual, control: Control) -> Solution:
+    """Solve one problem whose coefficients are bounded, by the method that suits it."""
+    chosen = method(problem, control)
+    return (Whole if chosen.whole else Decomposition)(problem, control, chosen).run()
 
 
 def solve_hard(problem: SVMDual, control: Control) -> Solution:
@@ -32,16 +40,23 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     if not (np.abs(y) == 1).all() or np.any(problem.width):
         raise ValueError("infinite bounds are for hard-margin classifiers; give C a finite value.")
     size = float(np.abs(problem.gram.diag()).max())
-    solution = None
-    for bound in _LADDER:
+    solution, file = None, control.checkpoint
+    for rung, bound in enumerate(_LADDER):
         cap = bound / size if size > 0 else bound
         soft = replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
         if solution is not None:
             soft.plus, soft.minus = solution.plus, solution.minus
         # The bounds are far away, so that slacks are dear: what misses the margin is a small part of the gap.
-        solution = Decomposition(soft, control).run()
+        if file is not None:  # one per rung, whose bounds tell it from the others
+            control.checkpoint = f"{file}.{rung}" if rung else file
+        try:
+            solution = solve_soft(soft, control)
+        finally:
+            written, control.checkpoint = control.checkpoint, file
         if max(solution.plus.max(), solution.minus.max()) < cap or solution.certificate.stopped == "interrupted":
             return _certified(solution, y, problem.offset != "none")
+        if written is not None:
+            Path(written).unlink(missing_ok=True)
         if bound == _LADDER[0] and len(y) > WHOLE:
             _require_separable_part(problem, solution, control)
     _refuse(solution, y, size)
@@ -57,20 +72,23 @@ def _require_separable_part(problem: SVMDual, solution: Solution, control: Contr
         return
     gram = Gram(problem.gram.kernel, problem.gram.left.take(part), budget=problem.gram.budget)
     cut = SVMDual(gram, -y, problem.upper[part], problem.lower[part], offset=problem.offset)
+    ours = replace(control, checkpoint=None, tol=max(control.tol, 1e-3))
     try:
-        solve_hard(cut, replace(control, checkpoint=None, tol=max(control.tol, 1e-3)))
+        solve_hard(cut, ours)
     except Infeasible as found:
         if found.coefficients is not None:
             b = np.zeros(n)
             b[part] = found.coefficients
             found.coefficients = b
         raise
+    if ours.cancelled:
+        control.cancel()
 
 
 def _certified(solution: Solution, y: np.ndarray, shift: bool) -> Solution:
     """Return the solution with the primal of the hard margin: f scaled until the smallest margin is 1."""
     values = solution.values
-    if shift:  # the offset in the middle between the classes
+    if shift and (y > 0).any() and (y < 0).any():  # the offset in the middle between the classes
         low, high = values[y > 0].min(), values[y < 0].max()
         solution.offset -= (low + high) / 2
         solution.values = values = values - (low + high) / 2

@@ -71,7 +71,7 @@ def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | No
 def _together(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[Solution | None]:
     sizes = [len(p) for p in problems]
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    row = np.concatenate([p.rows for p in problems]).astype(np.int32)  # type: ignore[misc]
+    row = np.concatenate([p.rows for p in problems]).astype(np.int32)
 
     def joined(name: str) -> np.ndarray:
         values = [getattr(p, name) for p in problems]

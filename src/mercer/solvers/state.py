@@ -11,6 +11,7 @@ from mercer import _core
 from mercer.solvers.control import check_vector
 from mercer.solvers.dual import SVMDual
 
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -88,8 +89,13 @@ class State:
         rest = float(self.coefficients.sum())
         self.plus[-1], self.minus[-1] = max(0.0, -rest), max(0.0, rest)
 
+    def sums(self) -> np.ndarray:
+        """Return what every step keeps: the sum of all coefficients, or those of plus and of minus."""
+        plus, minus = float(self.plus.sum()), float(self.minus.sum())
+        return np.array([plus - minus] if self.groups == 1 else [plus, minus])
+
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> Arrays:
         """What the core's functions take first."""
         return self.gradient, self.plus, self.minus, self.upper, self.lower, self.width
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mercer.points.threads import run
 from mercer.solvers.control import Control
-from mercer.solvers.decomposition import Decomposition
 from mercer.solvers.dual import Solution, SVMDual
-from mercer.solvers.hard import is_hard, solve_hard
+from mercer.solvers.hard import is_hard, solve_hard, solve_soft
 from mercer.solvers.planning import WHOLE
 from mercer.solvers.small import shares_small_matrix, solve_small
 
@@ -62,4 +61,4 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
 
 def _solve(problem: SVMDual, control: Control) -> Solution:
     problem = problem.alone()
-    return solve_hard(problem, control) if is_hard(problem) else Decomposition(problem, control).run()
+    return solve_hard(problem, control) if is_hard(problem) else solve_soft(problem, control)

@@ -1,0 +1,172 @@
+"""What every way to solve a dual problem has in common: kernel values, notes, limits, precision, the solution."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from mercer.certify import Certificate
+from mercer.points import Comparison
+from mercer.solvers.checkpoint import Checkpoint
+from mercer.solvers.control import Control
+from mercer.solvers.dual import Solution, SVMDual
+from mercer.solvers.matrix import Cached, Held, Matrix, Streamed
+from mercer.solvers.planning import Method
+from mercer.solvers.state import Bounds, State
+
+CHUNK = 200_000  # SMO steps between two looks at the clock
+FLOOR = "at the limit of float64"
+_ROUNDING = 6e-8
+
+
+class Course(ABC):
+    """One problem on its way to the solution."""
+
+    def __init__(self, problem: SVMDual, control: Control, method: Method) -> None:
+        self.problem, self.control, self.method = problem, control, method
+        self.matrix = self._matrix(method.single)
+        held = self.matrix.values if isinstance(self.matrix, Held) else None
+        self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
+        self.steps = 0
+        self.history: list[tuple[float, ...]] = []
+        self.checkpoint = Checkpoint(control, self.state)
+        self.checkpoint.restore()
+        self.drift = 0.0  # squared length of all moves: what rounding has had to work on
+        self._asked_to_stop = False
+        self._known: Bounds | None = None
+
+    @abstractmethod
+    def _advance(self) -> str:
+        """Go on until the gap is small enough or a limit is reached; return why it stopped."""
+
+    def run(self) -> Solution:
+        """Return the solution, or the best so far when a limit is reached."""
+        stopped = "converged"
+        try:
+            if self.state.coefficients.any():
+                self.recompute()
+            stopped = self._advance()
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+            self.control.cancel()
+            self.recompute()  # the interruption may have come between a step and its gradient
+        solution = self._finish(stopped)
+        if stopped == "converged":
+            self.checkpoint.remove()
+        else:
+            self.checkpoint.write()
+        return solution
+
+    # -- kernel values ----------------------------------------------------------------------------------
+
+    def _matrix(self, single: bool) -> Matrix:
+        gram = self.problem.gram
+        n = len(self.problem)
+        points = gram.left.single() if single else gram.left
+        if self.method.whole:
+            if points is gram.left:
+                values = gram.comparison.dense()
+            else:
+                values = Comparison(gram.kernel.of, points, None, gram.comparison.formula).dense()
+            return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
+        if gram.compiled:
+            return Streamed(gram, points)
+        if n * n * 8 <= gram.budget // 2:
+            return Held(gram.dense())
+        return Cached(gram)
+
+    def recompute(self) -> None:
+        """Set the gradient from the coefficients alone."""
+        s = self.state
+        b = s.coefficients
+        support = np.flatnonzero(b)
+        self._known = None
+        s.gradient[:] = s.linear
+        if support.size:
+            s.gradient[: s.n] += self.matrix.product(None, support, self._round(b[support]))[: s.n]
+
+    def _round(self, v: np.ndarray) -> np.ndarray:
+        return v.astype(self.matrix.dtype) if isinstance(self.matrix, Streamed) else v
+
+    # -- precision --------------------------------------------------------------------------------------
+
+    def _trustworthy(self, bounds: Bounds) -> bool:
+        """Whether rounding can hide no gap; if it can, go over to float64 and say no."""
+        if self.matrix.dtype == np.float64:
+            return True
+        s = self.state
+        b = s.coefficients
+        error = _ROUNDING * s.size * math.sqrt(float(b @ b) + self.drift)
+        exposed = float((s.upper + s.lower)[: s.n][s.free].sum()) / 2
+        if error * exposed <= 0.3 * self.control.tol * max(abs(bounds.primal), abs(bounds.dual)):
+            return True
+        self._widen()
+        return False
+
+    def _widen(self) -> None:
+        """Compute kernel values in float64 from here on."""
+        self.matrix = self._matrix(False)
+        self.drift = 0.0
+        self.recompute()
+
+    # -- notes and limits -------------------------------------------------------------------------------
+
+    def _good(self, bounds: Bounds) -> bool:
+        return bounds.relative_gap <= self.control.tol
+
+    def _note(self) -> Bounds:
+        s = self.state
+        bounds = self._known = s.bounds()
+        support = int(np.count_nonzero(s.coefficients))
+        gap = bounds.relative_gap
+        self.history.append((self.steps, bounds.dual, gap, support, self.control.seconds))
+        self._asked_to_stop = self.control.tell(iteration=self.steps, gap=gap, dual=bounds.dual, support=support)
+        self.checkpoint.write_now_and_then()
+        return bounds
+
+    def _limit(self) -> str | None:
+        return "stopped by the callback" if self._asked_to_stop else self.control.exhausted(self.steps)
+
+    def _stuck(self, violation: float) -> bool:
+        """Whether rounding is all that is left, by its size or because nothing has improved for a while."""
+        recent = self.history[-6:]
+        gained = recent[-1][1] - recent[0][1]
+        still = len(recent) == 6 and gained <= 1e-12 * abs(recent[-1][1]) and min(r[2] for r in recent) == recent[0][2]
+        return still or violation <= self.state.floor
+
+    def _unit(self) -> float:
+        """The size of the gradient at the start, in which violations are measured."""
+        return max(float(np.abs(self.state.linear).max()), 1e-300) if self.state.linear.any() else 1.0
+
+    def _next_target(self, target: float, bounds: Bounds) -> float:
+        gap = bounds.relative_gap
+        return target * (max(0.1, min(0.5, 0.7 * self.control.tol / gap)) if 0 < gap < math.inf else 0.1)
+
+    def _finish(self, stopped: str) -> Solution:
+        s = self.state
+        bounds = self._known or s.bounds()
+        n = s.n
+        offset = (bounds.plus - bounds.minus) / 2
+        certificate = Certificate(
+            primal=bounds.primal,
+            dual=bounds.dual,
+            kkt=s.kkt(bounds),
+            rounding=bounds.rounding,
+            tol=self.control.tol,
+            solver=self.method.name,
+            iterations=self.steps,
+            seconds=self.control.seconds,
+            precision=str(np.dtype(self.matrix.dtype)),
+            stopped=stopped,
+        )
+        return Solution(
+            plus=s.plus[:n],
+            minus=s.minus[:n],
+            offset=offset,
+            values=s.gradient[:n] - s.linear[:n] + offset,
+            certificate=certificate,
+            half_width=-(bounds.plus + bounds.minus) / 2 if s.groups == 2 else 0.0,
+            history=self.history,
+        )
