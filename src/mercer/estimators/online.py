@@ -1,0 +1,158 @@
+"""What the online learners share: any points in, one machine per class, a function out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from mercer.estimators.kernel_names import compares_vectors
+from mercer.gram import Gram
+from mercer.kernels import Kernel, Linear
+from mercer.points import Points
+from mercer.rkhs import RKHSFunction
+from mercer.solvers.iterate import Coefficients, Iterate, Vector
+
+
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that is one vector w per class, or one kernel expansion per class; two classes need one."""
+
+    kernel: Kernel | None
+    fit_intercept: bool
+    random_state: Any
+    classes_: np.ndarray
+
+    def _check_kernel(self) -> None:
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise TypeError(
+                f"kernel of {type(self).__name__} must be a kernel object such as RBF(scale=1.0), or None for a "
+                f"linear model of the features; it is {self.kernel!r}."
+            )
+
+    @property
+    def _vectors(self) -> bool:
+        return self.kernel is None or compares_vectors(self.kernel)
+
+    def _read(self, X: Any, y: Any, classes: Any = None, first: bool = True) -> tuple[Any, np.ndarray]:
+        """Return the points, and the class numbers of the labels."""
+        if self._vectors:
+            X, y = validate_data(self, X, y, reset=first, accept_sparse="csr", dtype=[np.float64, np.float32])
+        else:
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+            validate_data(self, X, skip_check_array=True, reset=first)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y if classes is None else classes)
+        codes = np.searchsorted(self.classes_, y)
+        if not np.array_equal(self.classes_[np.minimum(codes, len(self.classes_) - 1)], y):
+            unknown = np.setdiff1d(y, self.classes_)[0]
+            raise ValueError(f"y contains the class {unknown!r}, which is not among classes={self.classes_.tolist()}.")
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y holds one class only, {self.classes_[0]!r}; a classifier needs samples of at least two classes."
+            )
+        return X, codes
+
+    def _signs(self, codes: np.ndarray) -> list[np.ndarray]:
+        """Return the labels -1 and +1 of each machine: the second class of two, or each class against the rest."""
+        positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return [np.where(codes == k, 1.0, -1.0) for k in positive]
+
+    def _generators(self, count: int, shuffle: bool) -> list[np.random.Generator | None]:
+        """Return the source of the order of the points for each machine: the same order for all."""
+        if not shuffle:
+            return [None] * count
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return [np.random.default_rng(seed) for _ in range(count)]
+
+    def _gram(self, X: Any, budget: Any = None) -> Gram | None:
+        """Return the kernel matrix, its kernel resolved, or None for the linear form."""
+        return None if self.kernel is None else Gram(self.kernel, X, budget=budget)
+
+    def _fresh(self, X: Any, gram: Gram | None) -> Iterate:
+        if gram is None:
+            return Vector(X, bool(self.fit_intercept))
+        return Coefficients(gram, bool(self.fit_intercept))
+
+    # -- the model --------------------------------------------------------------------------------------
+
+    def _keep_vectors(self, w: np.ndarray, offset: np.ndarray) -> None:
+        self.coef_, self.intercept_ = w, offset
+
+    def _keep_coefficients(self, gram: Gram, c: np.ndarray, offset: np.ndarray) -> None:
+        """Keep the centres that some machine uses."""
+        self.support_ = np.flatnonzero(c.any(axis=0))
+        self.dual_coef_ = c[:, self.support_]
+        self.intercept_ = offset
+        self.kernel_ = gram.kernel
+        self._centres = gram.left.take(self.support_).data if len(self.support_) else None
+
+    @property
+    def function_(self) -> Any:
+        """The decision function as an object, or one for each class when there are more than two."""
+        check_is_fitted(self)
+        if self.kernel is None:
+            parts = [
+                RKHSFunction(Linear(), w[None, :], [1.0], b) for w, b in zip(self.coef_, self.intercept_, strict=True)
+            ]
+        else:
+            centres = [] if self._centres is None else self._centres
+            parts = [
+                RKHSFunction(self.kernel_, centres, c, b) for c, b in zip(self.dual_coef_, self.intercept_, strict=True)
+            ]
+        return parts[0] if len(parts) == 1 else parts
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f at each point: one number for two classes, one per class for more.
+
+        Parameters
+        ----------
+        X
+            Points of the kind the model was fitted to.
+        """
+        check_is_fitted(self)
+        if self._vectors:
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        else:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if self.kernel is None:
+            f = X @ self.coef_.T + self.intercept_
+        elif self._centres is None:
+            f = np.tile(self.intercept_, (len(Points.of(X)), 1))
+        else:
+            f = Gram(self.kernel_, X, self._centres).matvec(self.dual_coef_.T) + self.intercept_
+        return f.ravel() if len(self.classes_) == 2 else f
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each point.
+
+        Parameters
+        ----------
+        X
+            Points of the kind the model was fitted to.
+        """
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.string or not self._reads_numbers
+        return tags
+
+    @property
+    def _reads_numbers(self) -> bool:
+        return not isinstance(self.kernel, Kernel) or compares_vectors(self.kernel)
+
+
+def not_at_rest(message: str) -> None:
+    """Warn that a learner ended before its goal; the model is usable all the same."""
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
