@@ -1,0 +1,199 @@
+"""The solver of linear models: which method, on which rows first, and the certificate at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.certify import Certificate
+from mercer.solvers.control import Control
+from mercer.solvers.interior import State, interior_point
+from mercer.solvers.linear_newton import proximal, smoothed, squared_newton
+from mercer.solvers.linear_problem import LinearProblem, LinearSolution, balanced, best_offset, violation
+from mercer.solvers.linear_system import exact
+
+_SAMPLE = 20_000  # rows that decide where the others lie
+_SMALL = 2**17  # numbers in a matrix that is as well copied
+_FEWEST = 500  # of each class in the sample
+
+
+def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
+    """Solve a linear model to the relative gap `control.tol`, and prove it.
+
+    ====================== ================================= ==========================================
+    loss                   at most 2,000 columns or rows     more of both
+    ====================== ================================= ==========================================
+    hinge                  interior points, on the rows      proximal Newton steps, conjugate gradients
+                           near the margin first
+    squared hinge          Newton                            Newton, conjugate gradients
+    ====================== ================================= ==========================================
+
+    Parameters
+    ----------
+    problem
+        What to minimise; its costs are positive.
+    control
+        The limits. An interrupt, too, returns the best solution so far.
+    """
+    rows = problem.rows
+    if rows.shape[0] * rows.shape[1] <= _SMALL:
+        problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
+    state = State(problem)
+    try:
+        _solve(problem, state, control)
+    except KeyboardInterrupt:
+        state.stopped = "interrupted"
+    except np.linalg.LinAlgError as error:
+        state.stopped = f"rounding errors: {error}"
+    v, alpha, certificate = finish(problem, state, control)
+    return LinearSolution(*rows.model(v), alpha, certificate)
+
+
+def _solve(problem: LinearProblem, state: State, control: Control) -> None:
+    """Go through the stages: a sample, more rows with rounded hinges, the rows near the margin, and if need be all."""
+    n = problem.rows.shape[0]
+    state.v, z = _with_best_offset(problem, state.v)
+    if problem.risk(z) == 0:  # a constant fits
+        state.alpha = np.zeros(problem.sign.shape)
+        return
+    tol = 0.5 * control.tol  # the offset and the balance of alpha are yet to be made exact
+    if n > 4 * _SAMPLE:
+        part = _sample(problem, _SAMPLE)
+        _plan(part, state, control, max(tol, 1e-2))
+        if not problem.squared and exact(problem.rows):
+            larger = _sample(problem, n // 8) if n > 16 * _SAMPLE else part
+            for stage, share in ((larger, 0.1), (problem, 0.03)):
+                if not control.exhausted(state.steps):
+                    smoothed(stage, state.afresh(), control, tol, _width(stage, state.v, share))
+            if state.gap > tol and not control.exhausted(state.steps):
+                _near_the_margin(problem, state, control, tol)
+            if state.gap <= 2 * tol:
+                return
+        if control.exhausted(state.steps):
+            state.stopped = control.exhausted(state.steps) or state.stopped
+            return
+        state.afresh()
+    _plan(problem, state, control, tol)
+
+
+def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
+    """Return the width around the kinks that holds a share of the rows."""
+    z = np.abs(problem.slack(problem.rows.times(v))).min(axis=0)
+    return max(2 * float(np.quantile(z[:: max(1, len(z) // 20_000)], share)), 1e-9 * float(np.abs(z).max()), 1e-300)
+
+
+def _plan(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
+    if problem.squared:
+        state.method = "semismooth Newton"
+        squared_newton(problem, state, control, tol)
+    elif exact(problem.rows):
+        state.method = "interior point"
+        interior_point(problem, state, control, tol)
+    else:
+        state.method = "proximal semismooth Newton"
+        proximal(problem, state, control, tol)
+
+
+def _sample(problem: LinearProblem, rows: int) -> LinearProblem:
+    """Return a problem on some of the rows, of each class where there are classes, whose costs stand for all."""
+    random = np.random.default_rng(0)
+    classes = [problem.sign[0] > 0, problem.sign[0] < 0] if len(problem.sign) == 1 else [problem.cost > 0]
+    chosen, costs = [], []
+    for inside in classes:
+        members = np.flatnonzero(inside)
+        size = min(len(members), max(_FEWEST, len(members) * rows // len(inside)))
+        taken = np.sort(random.choice(members, size, replace=False))
+        total = float(problem.cost[members].sum())
+        chosen.append(taken)
+        costs.append(problem.cost[taken] * (total / float(problem.cost[taken].sum())))
+    part = problem.subset(np.concatenate(chosen))
+    return replace(part, cost=np.concatenate(costs))
+
+
+def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
+    """Solve for the rows near the margin, the others held on their side of it.
+
+    A row that stays on its side has a loss that is linear: its alpha is 0 or its cost. So the sum of those rows is one
+    slope, the problem that is left is small, and its dual value bounds the whole problem from below whatever the guess.
+    Rows that were on the wrong side widen the band; at a third of the rows the whole problem is as cheap.
+    """
+    rows, cost = problem.rows, problem.cost
+    n = len(cost)
+    size, last = max(_SAMPLE // 2, n // 24), np.inf
+    v, z = _with_best_offset(problem, state.v)
+    while size <= n // 3:
+        band = np.sort(np.argpartition(np.abs(z).min(axis=0), size)[:size])
+        alpha = np.where(z > 0, cost, 0.0)
+        alpha[:, band] = 0.0
+        sub = problem.subset(band)
+        sub.linear, sub.constant = problem.pull(alpha), float((problem.target * alpha).sum())
+        if rows.offset and not _can_balance(sub):
+            size *= 2
+            continue
+        state.method, state.v = "interior point near the margin", v
+        interior_point(sub, state.afresh(), control, 0.5 * tol)
+        v, z = _with_best_offset(problem, state.v)
+        assert state.alpha is not None
+        dual = sub.dual(state.alpha, sub.pull(state.alpha))
+        alpha[:, band] = state.alpha
+        primal = problem.primal(v, z)
+        state.v, state.alpha = v, alpha
+        state.gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
+        if state.gap <= 2 * tol or control.exhausted(state.steps):
+            return
+        if state.gap > 0.1 * last:
+            size *= 2
+        last = state.gap
+
+
+def _can_balance(sub: LinearProblem) -> bool:
+    """Return whether the band alone can meet the constraint of the offset, with room to spare."""
+    assert sub.linear is not None
+    cost = np.broadcast_to(sub.cost, sub.sign.shape)
+    up, down = float(cost[sub.sign > 0].sum()), float(cost[sub.sign < 0].sum())
+    return -0.9 * up < sub.linear[-1] < 0.9 * down
+
+
+def _with_best_offset(problem: LinearProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return v with the best offset for its w, and the slacks there."""
+    f = problem.rows.times(v)
+    if problem.rows.offset:
+        shift = best_offset(problem, f)
+        v = v.copy()
+        v[-1] += shift
+        f += shift
+    return v, problem.slack(f)
+
+
+def finish(problem: LinearProblem, state: State, control: Control) -> tuple[np.ndarray, np.ndarray, Certificate]:
+    """Return what a state amounts to: v with the best offset, a feasible alpha, and the certificate of both."""
+    rows = problem.rows
+    v, z = _with_best_offset(problem, state.v)
+    if problem.squared:
+        alpha = 2 * problem.cost * np.maximum(z, 0.0)
+    else:
+        known = state.alpha is not None and state.alpha.shape == problem.sign.shape  # not of a stage on fewer rows
+        alpha = state.alpha if known else np.where(z > 0, problem.cost, 0.0)
+    alpha = balanced(problem, alpha)
+    pull = problem.pull(alpha)
+    primal, dual = problem.primal(v, z), problem.dual(alpha, pull)
+    k = rows.penalised
+    apart = np.zeros_like(v)
+    apart[:k] = pull[:k] / rows.penalty[:k] - v[:k]
+    kkt = max(violation(problem, alpha, z, rows.mean_square()), float(np.abs(rows.times(apart)).max(initial=0.0)))
+    certificate = Certificate(
+        primal,
+        dual,
+        kkt,
+        control.tol,
+        solver=state.method,
+        iterations=state.steps,
+        seconds=control.seconds,
+        stopped=state.stopped,
+    )
+    if certificate.converged:
+        certificate = replace(certificate, stopped="converged")
+    elif state.stopped == "converged":
+        certificate = replace(certificate, stopped="rounding errors")
+    return v, alpha, certificate

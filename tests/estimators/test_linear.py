@@ -1,0 +1,291 @@
+"""LinearSVC and LinearSVR against scikit-learn's SVC and SVR, and the laws of weights, scales and sparse matrices."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC, SVR
+from sklearn.svm import LinearSVC as TheirLinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer.estimators.linear import LinearSVC, LinearSVR
+
+CLASSIFIER_LOSSES = ("hinge", "squared_hinge")
+REGRESSOR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+# Weights against repeated rows are compared to 1e-7, closer than the default gap holds w; the two fits agree as far as
+# their certificates say: test_weights_are_repetitions does the same comparison at a gap that is small enough.
+INEXACT = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "compares two fits to 1e-7, closer than the default tol holds w"
+    for kind in ("dense", "sparse")
+}
+
+
+@parametrize_with_checks(
+    [LinearSVC(), LinearSVC(loss="squared_hinge"), LinearSVR(), LinearSVR(loss="squared_epsilon_insensitive")],
+    expected_failed_checks=lambda model: {} if model.loss.startswith("squared") else INEXACT,
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def classes(n=200, d=6, k=2, seed=0):
+    return make_classification(n, d, n_informative=4, n_redundant=1, n_classes=k, class_sep=0.7, random_state=seed)
+
+
+def primal(model, X, y, C, weight=None):
+    """The objective of a binary linear model, from its definition."""
+    f = X @ model.coef_[0] + model.intercept_[0]
+    loss = np.maximum(0, 1 - np.where(y == np.unique(y)[1], 1, -1) * f)
+    loss = loss**2 if "squared" in model.loss else loss
+    return 0.5 * (model.coef_**2).sum() + C * (loss * (1 if weight is None else weight)).sum()
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_hinge_is_svc(C, weighted):
+    X, y = classes()
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y)) if weighted else None
+    theirs = SVC(kernel="linear", C=C, tol=1e-9).fit(X, y, weight)
+    ours = LinearSVC(C=C, tol=1e-10).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-3, atol=1e-3)
+    assert ours.certificate_.converged
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_the_tube_is_svr(epsilon):
+    X, y = make_regression(150, 4, noise=2.0, random_state=0)
+    y = y / y.std()
+    weight = np.random.default_rng(1).uniform(0.2, 3, len(y))
+    theirs = SVR(kernel="linear", C=2.0, epsilon=epsilon, tol=1e-9).fit(X, y, weight)
+    ours = LinearSVR(C=2.0, epsilon=epsilon, tol=1e-10).fit(X, y, weight)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-4)
+
+
+def test_squared_hinges_are_liblinears_when_there_is_no_offset():
+    X, y = classes()
+    theirs = TheirLinearSVC(fit_intercept=False, dual=False, tol=1e-10).fit(X, y)
+    ours = LinearSVC(loss="squared_hinge", fit_intercept=False, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5, atol=1e-7)
+    assert ours.intercept_ == 0
+
+
+def test_several_classes_are_each_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    y = np.array(["red", "green", "blue"])[y]
+    model = LinearSVC(tol=1e-8).fit(X, y)
+    assert model.coef_.shape == (3, 4)
+    assert list(model.classes_) == ["blue", "green", "red"]
+    for k, c in enumerate(model.classes_):
+        single = LinearSVC(tol=1e-8).fit(X, y == c)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], single.decision_function(X), atol=1e-3)
+    assert len(model.certificate_.parts) == 3
+    assert model.score(X, y) > 0.9
+    assert model.n_iter_ == max(c.iterations for c in model.certificate_.parts)
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("k", [2, 3])
+def test_sparse_is_dense(loss, k):
+    X, y = classes(k=k)
+    X[np.abs(X) < 0.5] = 0
+    dense = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
+    for kind in (sparse.csr_matrix, sparse.csc_array):
+        other = LinearSVC(loss=loss, tol=1e-9).fit(kind(X), y)
+        np.testing.assert_allclose(other.coef_, dense.coef_, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(other.decision_function(kind(X)), dense.decision_function(X), rtol=1e-4, atol=1e-4)
+        assert other.certificate_.verify(kind(X), y).converged
+
+
+@pytest.mark.parametrize("loss", REGRESSOR_LOSSES)
+def test_sparse_is_dense_in_regression(loss):
+    X, y = make_regression(100, 5, noise=3.0, random_state=0)
+    X[np.abs(X) < 0.5] = 0
+    dense = LinearSVR(loss=loss, tol=1e-9).fit(X, y)
+    other = LinearSVR(loss=loss, tol=1e-9).fit(sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(other.predict(X), dense.predict(X), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "model", [LinearSVC(), LinearSVC(loss="squared_hinge"), LinearSVR(), LinearSVR(loss=REGRESSOR_LOSSES[1])]
+)
+def test_weights_are_repetitions(model):
+    X, y = classes(60)
+    rng = np.random.default_rng(2)
+    weight = rng.integers(0, 4, len(y))
+    model = clone(model).set_params(tol=1e-12)
+    weighted = clone(model).fit(X, y, weight)
+    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-5, atol=1e-5)
+    assert weighted.certificate_.verify(X, y, sample_weight=weight).primal == pytest.approx(
+        weighted.certificate_.primal, rel=1e-9
+    )
+
+
+def test_class_weights_are_sample_weights():
+    X, y = classes()
+    by_class = LinearSVC(class_weight={0: 2.0, 1: 0.5}, tol=1e-10).fit(X, y)
+    by_row = LinearSVC(tol=1e-10).fit(X, y, np.where(y == 0, 2.0, 0.5))
+    np.testing.assert_allclose(by_class.coef_, by_row.coef_, rtol=1e-5, atol=1e-6)
+    balanced = LinearSVC(class_weight="balanced", tol=1e-10).fit(X[20:], y[20:])
+    theirs = SVC(kernel="linear", class_weight="balanced", tol=1e-9).fit(X[20:], y[20:])
+    np.testing.assert_allclose(balanced.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    assert by_class.certificate_.verify(X, y).converged
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("shift", [0.0, 1e5])
+def test_only_the_problem_counts_not_where_its_columns_are(loss, shift):
+    """With a free offset a shift of the data changes b only: what centring and scaling inside must not disturb."""
+    X, y = classes()
+    plain = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
+    moved = LinearSVC(loss=loss, tol=1e-9).fit(X + shift, y)
+    np.testing.assert_allclose(moved.coef_, plain.coef_, rtol=1e-3, atol=1e-4)
+    assert moved.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_a_common_scale_is_a_change_of_the_price(loss, factor):
+    """x -> s x with C -> C / s² is the same problem in w s: 1/2 |w|² and the losses scale together."""
+    X, y = classes()
+    plain = LinearSVC(loss=loss, tol=1e-9).fit(X, y)
+    scaled = LinearSVC(loss=loss, tol=1e-9, C=1 / factor**2).fit(factor * X, y)
+    np.testing.assert_allclose(scaled.coef_ * factor, plain.coef_, rtol=1e-3, atol=1e-5)
+    assert scaled.certificate_.primal * factor**2 == pytest.approx(plain.certificate_.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize("C", [1e-9, 1e-3, 1.0, 1e3, 1e9])
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+def test_unscaled_features_and_any_price_end_with_a_proof(C, loss):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LinearSVC(C=C, loss=loss, tol=1e-6).fit(X, y)
+    claim = model.certificate_
+    assert claim.converged
+    assert claim.primal == pytest.approx(primal(model, X, y, C), rel=1e-9)
+    again = claim.verify(X, y)
+    assert again.primal == pytest.approx(claim.primal, rel=1e-7)
+    assert again.relative_gap <= 2e-6
+
+
+HARD = {
+    "twelve orders of magnitude": lambda X, y: (X * 10.0 ** np.linspace(-6, 6, X.shape[1]), y),
+    "opposite duplicates": lambda X, y: (np.r_[X, X], np.r_[y, 1 - y]),
+    "constant columns": lambda X, y: (np.c_[X, np.full(len(X), 7.0), np.zeros(len(X))], y),
+    "equal rows": lambda X, y: (np.ones_like(X), y),
+    "only zeros": lambda X, y: (np.zeros_like(X), y),
+    "one sample per class": lambda X, y: (X[[np.argmin(y), np.argmax(y)]], np.array([0, 1])),
+    "more columns than rows": lambda X, y: (X[:, :].T[:, :20].T[:5].repeat(3, axis=1), np.array([0, 1, 0, 1, 1])),
+    "one of a class": lambda X, y: (X, np.arange(len(X)) == 3),
+}
+
+
+@pytest.mark.parametrize("C", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("name", HARD)
+def test_hard_data_end_with_a_proof(name, C):
+    X, y = HARD[name](*classes())
+    for loss in CLASSIFIER_LOSSES:
+        model = LinearSVC(C=C, loss=loss, max_iter=200).fit(X, y)
+        assert model.certificate_.converged
+        assert np.isfinite(model.coef_).all()
+    for loss in REGRESSOR_LOSSES:
+        model = LinearSVR(C=C, loss=loss, max_iter=200).fit(X, y + 0.3 * np.sin(np.arange(len(y))))
+        assert model.certificate_.converged
+        assert np.isfinite(model.coef_).all()
+
+
+def test_float32_is_read_as_it_is():
+    X, y = classes()
+    X = X.astype(np.float32)
+    single, double = LinearSVC(tol=1e-9).fit(X, y), LinearSVC(tol=1e-9).fit(X.astype(np.float64), y)
+    np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), rtol=1e-6, atol=1e-6)
+
+
+def test_many_rows_go_through_a_sample():
+    X, y = classes(100_000, 8)
+    model = LinearSVC(tol=1e-6).fit(X, y)
+    assert "near the margin" in model.certificate_.solver
+    assert model.certificate_.verify(X, y).relative_gap <= 1.1e-6
+    square = LinearSVC(loss="squared_hinge", tol=1e-6).fit(X, y)
+    assert square.certificate_.converged
+
+
+def test_limits_warn_and_leave_a_model():
+    X, y = classes(k=3)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 reached"):
+        model = LinearSVC(max_iter=1).fit(X, y)
+    assert model.coef_.shape == (3, 6)
+    assert not model.certificate_.converged
+    assert model.certificate_.dual <= LinearSVC(tol=1e-8).fit(X, y).certificate_.primal
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        LinearSVR(time_limit=1e-9).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LinearSVC().fit(X, y)
+
+
+def test_an_interrupt_warns_and_leaves_a_model(monkeypatch):
+    import mercer.solvers.linear_solve as linear_solve
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(linear_solve, "interior_point", interrupted)
+    X, y = classes(k=3)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = LinearSVC().fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.certificate_.verify(X, y).gap >= 0
+
+
+def test_a_fitted_model_can_be_pickled_and_still_verified():
+    X, y = classes()
+    model = pickle.loads(pickle.dumps(LinearSVC().fit(X, y)))
+    assert model.certificate_.verify(X, y).converged
+
+
+def test_verify_refuses_other_data():
+    X, y = classes()
+    model = LinearSVC().fit(X, y)
+    with pytest.raises(ValueError, match="200 samples of positive weight and X has 100"):
+        model.certificate_.verify(X[:100], y[:100])
+    with pytest.raises(ValueError, match="not feasible for these data"):
+        model.certificate_.verify(X, np.roll(y, 7), sample_weight=np.full(200, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (LinearSVC(C=0), "C=0 of LinearSVC must be a finite number > 0"),
+        (LinearSVC(C=np.inf), "C=inf of LinearSVC must be a finite number > 0"),
+        (LinearSVC(loss="hinges"), "loss='hinges' of LinearSVC must be one of 'hinge', 'squared_hinge'"),
+        (LinearSVC(tol=0), "tol=0 of LinearSVC must be a relative duality gap"),
+        (LinearSVC(max_iter=1.5), "max_iter=1.5 of LinearSVC must be a whole number"),
+        (LinearSVC(time_limit=-1), "time_limit=-1 of LinearSVC must be a number of seconds"),
+        (LinearSVC(class_weight={0: -1.0}), "class_weight gives class .*0.* the weight -1"),
+        (LinearSVR(epsilon=-0.1), "epsilon=-0.1 of LinearSVR must be a finite number >= 0"),
+        (LinearSVR(loss="hinge"), "loss='hinge' of LinearSVR must be one of"),
+    ],
+)
+def test_parameters_out_of_their_domain_are_named(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*classes(30))
+
+
+def test_labels_and_weights_out_of_their_domain_are_named():
+    X, y = classes(30)
+    with pytest.raises(ValueError, match="y has one class only"):
+        LinearSVC().fit(X, np.zeros(30))
+    with pytest.raises(ValueError, match=r"no sample of class .*1.* has a positive weight"):
+        LinearSVC().fit(X, y, np.where(y == 1, 0.0, 1.0))
+    with pytest.raises(ValueError, match="negative weights"):
+        LinearSVC().fit(X, y, np.full(30, -1.0))
+    with pytest.raises(ValueError, match="column 0 of X has values beyond"):
+        LinearSVC().fit(X * 1e200, y)
