@@ -194,7 +194,13 @@ class Points:
 
     def single(self) -> Points:
         """Return the same points, their vectors rounded to float32; themselves when they are that or no vectors."""
-        return self if self.foreign or not self.numeric or self.dtype == np.float32 else _Single(self)
+        if self.foreign or not self.numeric or self.dtype == np.float32:
+            return self
+        return self._rounded
+
+    @cached_property
+    def _rounded(self) -> Points:
+        return _Single(self)
 
 
 class _Taken(Points):

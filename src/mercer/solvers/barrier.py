@@ -218,13 +218,14 @@ def _rounded(
     point: _Interior, diagonal: np.ndarray, bounds: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Put coefficients that press against a bound on it, and let the freest ones restore the sums exactly."""
+    if not np.isfinite(point.x).all():
+        return None
     # Where the multiplier outweighs what the move itself does to the gradient: then the move is of second order.
     stiff = np.maximum(diagonal[point.at], 1.0 / np.where(point.capped, point.bound, 1.0))
-    x = np.where(point.low > stiff * point.x, 0.0, point.x)
-    x = np.where(point.capped & (point.high > stiff * point.slack), point.bound, x)
+    with np.errstate(over="ignore"):
+        x = np.where(point.low > stiff * point.x, 0.0, point.x)
+        x = np.where(point.capped & (point.high > stiff * point.slack), point.bound, x)
     parts = point.grid(np.minimum(x, point.bound))
-    if not np.isfinite(parts).all():
-        return None
     if len(point.rows) < 2:  # plus and minus of one point: only their difference counts
         parts -= parts.min(axis=0)
     for row, want in zip(point.rows, point.want, strict=True):

@@ -12,7 +12,7 @@ from mercer.points import Comparison
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
-from mercer.solvers.matrix import Cached, Held, Matrix, Streamed
+from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, scratch
 from mercer.solvers.planning import Method
 from mercer.solvers.state import Bounds, State
 
@@ -62,20 +62,15 @@ class Course(ABC):
     # -- kernel values ----------------------------------------------------------------------------------
 
     def _matrix(self, single: bool) -> Matrix:
-        gram = self.problem.gram
-        n = len(self.problem)
-        points = gram.left.single() if single else gram.left
+        gram, points = self.problem.gram, self.problem.points(single)
         if self.method.whole:
-            if points is gram.left:
-                values = gram.comparison.dense()
-            else:
-                values = Comparison(gram.kernel.of, points, None, gram.comparison.formula).dense()
+            whole = points is gram.left  # its comparison is made already
+            compared = gram.comparison if whole else Comparison(gram.kernel.of, points, None, gram.comparison.formula)
+            values = compared.dense(scratch(len(points), compared.dtype) if compared.compiled else None)
             return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
         if gram.compiled:
             return Streamed(gram, points)
-        if n * n * 8 <= gram.budget // 2:
-            return Held(gram.dense())
-        return Cached(gram)
+        return Held(gram.dense()) if self.method.held else Cached(gram)
 
     def recompute(self) -> None:
         """Set the gradient from the coefficients alone."""

@@ -63,16 +63,16 @@ class SVMDual:
     def __len__(self) -> int:
         return int(self.gram.shape[0]) if self.rows is None else len(self.rows)
 
-    @property
-    def points(self) -> Points:
-        """The points that take part."""
-        return self.gram.left if self.rows is None else self.gram.left.take(self.rows)
+    def points(self, single: bool = False) -> Points:
+        """The points that take part, in float32 if `single`."""
+        everyone = self.gram.left.single() if single else self.gram.left
+        return everyone if self.rows is None else everyone.take(self.rows)
 
     def alone(self) -> SVMDual:
         """Return the same problem on a matrix of its own points."""
         if self.rows is None:
             return self
-        gram = Gram(self.gram.kernel, self.points, budget=self.gram.given_budget)
+        gram = Gram(self.gram.kernel, self.points(), budget=self.gram.given_budget)
         return replace(self, gram=gram, rows=None)
 
 

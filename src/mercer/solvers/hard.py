@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mercer.gram import Gram
+from mercer.points import diagonal
 from mercer.solvers.control import Control
 from mercer.solvers.decomposition import Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
@@ -16,7 +17,7 @@ from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
 
 _PART = 600  # points tried first when there are many
-_LADDER = (1e2, 1e5, 1e8)  # bounds on the coefficients, in units of 1 / k(x, x)
+_LADDER = (1e2, 1e5, 1e8, 1e11)  # bounds on the coefficients, in units of 1 / k(x, x)
 
 
 def is_hard(problem: SVMDual) -> bool:
@@ -27,7 +28,9 @@ def is_hard(problem: SVMDual) -> bool:
 def solve_soft(problem: SVMDual, control: Control) -> Solution:
     """Solve one problem whose coefficients are bounded, by the method that suits it."""
     chosen = method(problem, control)
-    return (Whole if chosen.whole else Decomposition)(problem, control, chosen).run()
+    if chosen.whole:
+        return Whole(problem, control, chosen).run()
+    return Decomposition(problem.alone(), control, chosen).run()
 
 
 def solve_hard(problem: SVMDual, control: Control) -> Solution:
@@ -39,7 +42,7 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     y = -np.asarray(problem.linear, dtype=np.float64)
     if not (np.abs(y) == 1).all() or np.any(problem.width):
         raise ValueError("infinite bounds are for hard-margin classifiers; give C a finite value.")
-    size = float(np.abs(problem.gram.diag()).max())
+    size = float(np.abs(diagonal(problem.gram.kernel.of, problem.points())).max())
     solution, file = None, control.checkpoint
     for rung, bound in enumerate(_LADDER):
         cap = bound / size if size > 0 else bound
@@ -70,7 +73,7 @@ def _require_separable_part(problem: SVMDual, solution: Solution, control: Contr
     y = -problem.linear[part]
     if np.abs(y.sum()) == len(y):
         return
-    gram = Gram(problem.gram.kernel, problem.gram.left.take(part), budget=problem.gram.budget)
+    gram = Gram(problem.gram.kernel, problem.points().take(part), budget=problem.gram.given_budget)
     cut = SVMDual(gram, -y, problem.upper[part], problem.lower[part], offset=problem.offset)
     ours = replace(control, checkpoint=None, tol=max(control.tol, 1e-3))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ from mercer.gram import Gram
 from mercer.points import Comparison, Points
 
 _SAMPLE = 48  # points on which float32 is compared with float64
+_SCRATCH = 16 * 2**20  # bytes of a matrix that a thread keeps from one problem to the next
 _SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
 _SINGLE_SHARE = 1e-4  # of what distinguishes the values from one another
 
@@ -72,6 +74,18 @@ class Held:
         for i in range(0, len(cols), step):
             out += v[i : i + step] @ self.values[cols[i : i + step]].astype(np.float64, copy=False)
         return out if rows is None else out[rows]
+
+
+_local = threading.local()
+
+
+def scratch(n: int, dtype: Any) -> np.ndarray | None:
+    """Return this thread's n x n matrix, used again by the next problem; None where it would be large."""
+    if n * n * np.dtype(dtype).itemsize > _SCRATCH:
+        return None
+    if getattr(_local, "memory", None) is None:
+        _local.memory = np.empty(_SCRATCH, np.uint8)  # fresh memory is dear; what is not touched costs nothing
+    return _local.memory[: n * n * np.dtype(dtype).itemsize].view(dtype).reshape(n, n)
 
 
 class Cached:

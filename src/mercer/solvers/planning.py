@@ -12,6 +12,7 @@ from mercer.solvers.matrix import single_is_enough
 
 WHOLE = 3000  # points up to which the whole matrix is one working set
 LARGEST = 4096  # points of a working set
+_SURELY = 2**16  # bytes that any budget allows; asking the system what is free takes longer than such a fit
 _DOUBLE = 600  # points up to which float64 costs nothing
 _SINGLE_TOL = 1e-6  # the smallest relative gap that is looked for in float32
 
@@ -21,44 +22,31 @@ class Method:
     """How a problem will be solved, and why."""
 
     name: str
+    why: str
     single: bool
-    whole: bool
     size: int  # of the working set
     memory: int
-    why: str
+    whole: bool = False
+    held: bool = False  # whether all values are kept although the working set is smaller
 
 
 def method(problem: SVMDual, control: Control) -> Method:
     """Choose between the whole matrix and decomposition, and between float32 and float64."""
-    n = len(problem)
-    gram = problem.gram
+    n, gram = len(problem), problem.gram
     single = n > _DOUBLE and control.tol >= _SINGLE_TOL and control.precision != "float64"
-    if control.precision == "float32":
-        single = True
-    single = single and single_is_enough(gram)
+    single = (single or control.precision == "float32") and single_is_enough(gram)
     item = 4 if single else 8
-    if n <= WHOLE and n * n * item <= gram.budget:
-        return Method("SMO on the whole matrix", single, True, n, n * n * item, f"{n} points fit in one working set")
-    size = int(min(LARGEST, math.isqrt(gram.budget // 4 // item)))
-    if size < 2:
-        gram.budget.require(64 * item, "the smallest working set", "raise the budget.")
+    if n <= WHOLE and (n * n * item <= _SURELY or n * n * item <= gram.budget):
+        why = f"{n} points fit in one working set"
+        return Method("SMO on the whole matrix", why, single, n, n * n * item, whole=True)
     if not gram.compiled and n * n * item <= gram.budget // 2:
-        return Method(
-            "decomposition",
-            False,
-            False,
-            size,
-            n * n * item,
-            "the kernel is computed by Python: each value once, all kept",
-        )
-    return Method(
-        "decomposition",
-        single,
-        False,
-        size,
-        size * size * item,
-        f"{n} points: blocks of up to {size}, never the whole matrix",
-    )
+        why = "the kernel is computed by Python: each value once, all kept"
+        return Method("decomposition", why, False, LARGEST, n * n * item, held=True)
+    size = int(min(LARGEST, math.isqrt(gram.budget // 4 // item)))
+    if size < 16:
+        gram.budget.require(16 * 16 * 4 * item, "the smallest working set", "raise the budget.")
+    why = f"{n} points: blocks of up to {size}, never the whole matrix"
+    return Method("decomposition", why, single, size, size * size * item)
 
 
 def plan(problems: list[SVMDual], control: Control | None = None) -> str:

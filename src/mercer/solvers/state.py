@@ -59,7 +59,7 @@ class State:
             self.balance()
         self.gradient = self.linear.copy()
         if diagonal is None:
-            diagonal = problem.gram.diag()
+            diagonal = problem.gram.diag() if problem.rows is None else problem.alone().gram.diag()
         self.lengths = np.sqrt(np.abs(np.asarray(diagonal, dtype=np.float64)))  # in feature space
         self.size = float(self.lengths.max()) ** 2  # of kernel values
         self._steepest = float(np.abs(self.linear).max())

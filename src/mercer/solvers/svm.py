@@ -60,5 +60,4 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
 
 
 def _solve(problem: SVMDual, control: Control) -> Solution:
-    problem = problem.alone()
     return solve_hard(problem, control) if is_hard(problem) else solve_soft(problem, control)
