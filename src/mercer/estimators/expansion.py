@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.kernels import RBF, Kernel, kernel
-from mercer.points import Pair, Points
-from mercer.points.pair import squared_norms
+from mercer.kernels import Kernel
+from mercer.points import Points
 
 _LARGE = 1e18  # coordinates whose squares float32 cannot hold
-_WIDE = 24  # features from which inner products are quicker than differences
-_CALM = 16.0  # exponents up to which they are as exact, in float32
 _FEW = 32  # support vectors per block below which all blocks are evaluated together
 
 
@@ -48,11 +45,6 @@ class Expansion:
         parts, k = self._parts, self.kernel
         if self.single and points.extent < _LARGE:
             points = points.single()
-            if self._centred is not None and isinstance(points.vectors, np.ndarray):
-                moved = Points(points.vectors - self._centred.centre)
-                longest = float(moved.values(squared_norms).max()) + self._centred.longest
-                if longest * self._centred.kernel.gamma <= _CALM:
-                    points, parts, k = moved, self._centred.parts, self._centred.kernel
         if self._together and parts[0] is not None:
             return self.sums_of_rows(Gram(k, points, parts[0]).dense())
         out = np.zeros((len(points), len(self.blocks), self.blocks[0].shape[1]))
@@ -89,39 +81,6 @@ class Expansion:
             parts.append(part.single() if part is not None and self.single else part)
         return parts
 
-    @cached_property
-    def _centred(self) -> _CentredParts | None:
-        """What evaluates a Gaussian kernel of many features by inner products."""
-        parts = [part for part in self._parts if part is not None]
-        scale = self.kernel.scale if isinstance(self.kernel, RBF) else None
-        if not isinstance(scale, float) or not parts or parts[0].width < _WIDE:
-            return None
-        if not all(isinstance(part.vectors, np.ndarray) and part.extent < _LARGE for part in parts):
-            return None
-        total = np.sum([part.vectors.sum(axis=0, dtype=np.float64) for part in parts], axis=0)
-        centre = (total / sum(map(len, parts))).astype(np.float32)
-        moved = [None if part is None else Points(part.vectors - centre) for part in self._parts]
-        longest = max(float(part.values(squared_norms).max()) for part in moved if part is not None)
-        return _CentredParts(centre, longest, _Centred(0.5 / scale**2), moved)
-
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_parts", "_centred")}
+        return {k: v for k, v in self.__dict__.items() if k != "_parts"}
 
-
-@kernel
-class _Centred(Kernel):
-    """The Gaussian kernel by inner products, for points whose lengths are not large beside its scale."""
-
-    gamma: float
-
-    def of(self, pair: Pair) -> Any:
-        return pair.xp.exp(self.gamma * (2.0 * pair.dot - pair.left(squared_norms) - pair.right(squared_norms)))
-
-
-class _CentredParts(NamedTuple):
-    """Support vectors relative to their mean."""
-
-    centre: np.ndarray
-    longest: float  # the largest squared distance from it
-    kernel: _Centred
-    parts: list[Points | None]
