@@ -2,15 +2,16 @@
 
 import threading
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
-import referee
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mercer.solvers.decomposition as decomposition
 import mercer.solvers.planning as planning
+import referee
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial, Sigmoid
 from mercer.certify import check_svm
 from mercer.solvers import Control, Infeasible, SVMDual, plan, solve
@@ -313,7 +314,7 @@ def test_progress_is_told_and_can_stop():
     seen = []
     solve([svc(X, y, 100.0)], Control(report=seen.append))
     assert seen[-1].gap <= 1e-3
-    assert all(a.iteration <= b.iteration for a, b in zip(seen, seen[1:], strict=False))
+    assert all(a.iteration <= b.iteration for a, b in pairwise(seen))
     (found,) = solve([svc(X, y, 100.0)], Control(report=lambda p: True))
     assert found.certificate.stopped == "stopped by the callback"
 
@@ -348,3 +349,17 @@ def test_nothing_to_learn():
     (flat,) = solve([SVMDual(Gram(RBF(), X), 0 * y, y * 0 + 1, y * 0 + 1)])
     assert not flat.coefficients.any()
     assert flat.certificate.relative_gap == 0
+
+
+def test_a_listener_may_fit_another_model():
+    X, y = blobs(700)
+    (alone,) = solve([svc(X, y, 100.0)], Control(tol=1e-7, precision="float64"))
+    inner = []
+
+    def listen(progress):
+        if not inner:
+            inner.append(solve([svc(-2 * X, y)]))
+
+    (heard,) = solve([svc(X, y, 100.0)], Control(tol=1e-7, precision="float64", report=listen))
+    assert inner
+    assert heard.certificate.dual == pytest.approx(alone.certificate.dual, rel=1e-7)

@@ -268,7 +268,8 @@ class _Single(Points):
 
     @cached_property
     def vectors(self) -> Any:
-        rounded = self._parent.vectors.astype(np.float32)
+        with np.errstate(over="ignore"):
+            rounded = self._parent.vectors.astype(np.float32)
         values = rounded.data if sparse.issparse(rounded) else rounded
         if not np.isfinite(values).all():
             raise FloatingPointError(f"{self.name} has values beyond the range of float32.")

@@ -12,7 +12,7 @@ from mercer.points import Comparison
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
-from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, scratch
+from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, give_back, scratch
 from mercer.solvers.planning import Method
 from mercer.solvers.state import Bounds, State
 
@@ -26,6 +26,7 @@ class Course(ABC):
 
     def __init__(self, problem: SVMDual, control: Control, method: Method) -> None:
         self.problem, self.control, self.method = problem, control, method
+        self._scratch: np.ndarray | None = None
         self.matrix = self._matrix(method.single)
         held = self.matrix.values if isinstance(self.matrix, Held) else None
         self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
@@ -43,6 +44,12 @@ class Course(ABC):
 
     def run(self) -> Solution:
         """Return the solution, or the best so far when a limit is reached."""
+        try:
+            return self._run()
+        finally:
+            give_back(self._scratch)
+
+    def _run(self) -> Solution:
         stopped = "converged"
         try:
             if self.state.coefficients.any():
@@ -66,7 +73,11 @@ class Course(ABC):
         if self.method.whole:
             whole = points is gram.left  # its comparison is made already
             compared = gram.comparison if whole else Comparison(gram.kernel.of, points, None, gram.comparison.formula)
-            values = compared.dense(scratch(len(points), compared.dtype) if compared.compiled else None)
+            if compared.compiled and self._scratch is None:
+                self._scratch = scratch(len(points), compared.dtype)
+                values = compared.dense(self._scratch)
+            else:
+                values = compared.dense()
             return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
         if gram.compiled:
             return Streamed(gram, points)

@@ -80,12 +80,23 @@ _local = threading.local()
 
 
 def scratch(n: int, dtype: Any) -> np.ndarray | None:
-    """Return this thread's n x n matrix, used again by the next problem; None where it would be large."""
-    if n * n * np.dtype(dtype).itemsize > _SCRATCH:
+    """Return this thread's n x n matrix, until it is given back; None where it is in use, or would be large.
+
+    A listener to one fit may start another in the same thread.
+    """
+    size = n * n * np.dtype(dtype).itemsize
+    if size > _SCRATCH or getattr(_local, "lent", False):
         return None
-    if getattr(_local, "memory", None) is None:
+    if not hasattr(_local, "memory"):
         _local.memory = np.empty(_SCRATCH, np.uint8)  # fresh memory is dear; what is not touched costs nothing
-    return _local.memory[: n * n * np.dtype(dtype).itemsize].view(dtype).reshape(n, n)
+    _local.lent = True
+    return _local.memory[:size].view(dtype).reshape(n, n)
+
+
+def give_back(matrix: np.ndarray | None) -> None:
+    """Let the next problem of this thread have the scratch matrix, if this is it."""
+    if matrix is not None and getattr(_local, "lent", False) and np.may_share_memory(matrix, _local.memory):
+        _local.lent = False
 
 
 class Cached:

@@ -62,7 +62,7 @@ class State:
             diagonal = problem.gram.diag() if problem.rows is None else problem.alone().gram.diag()
         self.lengths = np.sqrt(np.abs(np.asarray(diagonal, dtype=np.float64)))  # in feature space
         self.size = float(self.lengths.max()) ** 2  # of kernel values
-        self._steepest = float(np.abs(self.linear).max())
+        self._steepest = float(np.abs(self.linear).max()) + float(self.width.max())
         self._largest = max(_largest(self.upper[: self.n]), _largest(self.lower[: self.n]))
 
     def _vector(self, name: str, value: object, last: float) -> np.ndarray:
@@ -112,7 +112,7 @@ class State:
         # A purely quadratic objective may have the optimum 0, reached only in the limit: stop where w is nothing.
         units = 2.0 if self._steepest > 0 else 64.0
         total = self.plus + self.minus
-        length = float(total[: self.n] @ self.lengths)
+        length = float(np.abs(b[: self.n]) @ self.lengths)
         rounding = units * _EPS * (length**2 + (float(total[: self.n].sum()) + self._largest) * self._steepest)
         if self.phantom:
             plus = minus = 0.0
@@ -127,7 +127,7 @@ class State:
     @property
     def floor(self) -> float:
         """What rounding does to the gradient: violations below it mean nothing."""
-        length = float((self.plus + self.minus)[: self.n] @ self.lengths)
+        length = float(np.abs(self.coefficients) @ self.lengths)
         return 2 * _EPS * (math.sqrt(self.size) * length + self._steepest)
 
     def kkt(self, bounds: Bounds) -> float:
