@@ -32,8 +32,32 @@ def race(contenders: dict[str, Callable[[], Any]], rounds: int = 5) -> dict[str,
     return best
 
 
+def turns(contenders: dict[str, Callable[[], Any]], rounds: int = 5, patience: float = 8.0) -> dict[str, list[float]]:
+    """Return the times of each contender, run in turns; one that has taken `patience` seconds is not run again."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            if sum(times[name]) < patience:
+                start = time.perf_counter()
+                run()
+                times[name].append(time.perf_counter() - start)
+    return times
+
+
+def warm_memory(gigabytes: float) -> None:
+    """Touch as much memory as the work will need: a virtual machine pays dearly for pages it has not had before."""
+    import numpy
+
+    numpy.empty(int(gigabytes * 2**30), numpy.uint8).fill(1)
+
+
 def peak_extra_memory(setup: str, work: str) -> float:
     """Return by how many megabytes the peak of a fresh process during `work` exceeds what it held before (Linux)."""
+    return fresh_process(setup, work)[0]
+
+
+def fresh_process(setup: str, work: str, result: str = "None") -> tuple[float, str]:
+    """Return the peak extra memory of `work` in a fresh process, and afterwards `result` as text."""
     program = (
         "from pathlib import Path\n"
         "def kilobytes(field):\n"
@@ -42,10 +66,15 @@ def peak_extra_memory(setup: str, work: str) -> float:
         "Path('/proc/self/clear_refs').write_text('5')  # the peak starts again from here\n"
         "before = kilobytes('VmRSS:')\n"
         f"{work}\n"
-        "print(kilobytes('VmHWM:') - before)\n"
+        "extra = kilobytes('VmHWM:') - before\n"
+        f"print({result})\n"
+        "print(extra)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return int(done.stdout.split()[-1]) / 1024
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the fresh process failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    *_, text, extra = done.stdout.strip().splitlines()
+    return int(extra) / 1024, text
 
 
 @dataclass
@@ -54,29 +83,42 @@ class Report:
 
     name: str
     rows: list[dict[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what a reader of the table has to know
+    raw: dict[str, Any] = field(default_factory=dict)  # kept in the JSON file only
 
-    def add(self, what: str, ours: str, peer: str, result: str, bar: str = "", met: bool | None = None) -> None:
-        """Add a row and show it at once."""
+    def add(
+        self, what: str, ours: str, peer: str, result: str, bar: str = "", met: bool | None = None, **more: str
+    ) -> None:
+        """Add a row, with further columns where it has `more` to say, and show it at once."""
         verdict = "" if met is None else ("yes" if met else "NO")
-        self.rows.append({"work": what, "mercer": ours, "peer": peer, "result": result, "bar": bar, "met": verdict})
-        Console().print(f"[dim]{what}:[/] {ours} | {peer} | {result} {verdict}", highlight=False)
+        row = {"work": what, "mercer": ours, "peer": peer, "result": result, "bar": bar, "met": verdict}
+        self.rows.append(row | {name.replace("_", " "): text for name, text in more.items()})
+        text = " | ".join([ours, peer, result, *more.values()])
+        Console().print(f"[dim]{what}:[/] {text} {verdict}", highlight=False)
 
-    def finish(self) -> None:
+    def finish(self, save: bool = True) -> None:
         """Print the table and write it beside this file, as Markdown and JSON."""
-        table = Table(title=f"{self.name}: {machine()}")
-        for column in self.rows[0]:
+        columns = list(dict.fromkeys(column for row in self.rows for column in row))
+        cells = [[row.get(column, "") for column in columns] for row in self.rows]
+        table = Table(title=f"{self.name}: {machine()}", show_lines=len(columns) > 6)
+        for column in columns:
             table.add_column(column, overflow="fold")
-        for row in self.rows:
-            table.add_row(*row.values())
-        Console(width=150).print(table)
+        for row in cells:
+            table.add_row(*row)
+        Console(width=150 if len(columns) <= 6 else 200).print(table)
+        for note in self.notes:
+            Console().print(note, highlight=False, markup=False)
+        if not save:
+            return
         RESULTS.mkdir(exist_ok=True)
-        columns = list(self.rows[0])
         lines = [f"{machine()}.", "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-        lines += ["| " + " | ".join(row.values()) + " |" for row in self.rows]
+        lines += ["| " + " | ".join(row) + " |" for row in cells]
+        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         (RESULTS / f"{self.name}.md").write_text("\n".join(lines) + "\n")
-        (RESULTS / f"{self.name}.json").write_text(
-            json.dumps({"machine": machine(), "rows": self.rows}, indent=1) + "\n"
-        )
+        kept: dict[str, Any] = {"machine": machine(), "rows": self.rows}
+        kept |= {"notes": self.notes} if self.notes else {}
+        kept |= {"raw": self.raw} if self.raw else {}
+        (RESULTS / f"{self.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def machine() -> str:
