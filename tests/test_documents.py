@@ -1,24 +1,31 @@
-"""What the README and the examples show is what happens."""
+"""What the README, the documentation and the examples show is what happens."""
 
 import doctest
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PAGES = [path for path in (ROOT / "README.md", ROOT / "docs" / "svm.md") if path.exists()]  # none beside a wheel
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="the tests run without the sources")
-def test_the_readme():
-    done = doctest.testfile(str(ROOT / "README.md"), module_relative=False, optionflags=FLAGS)
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_pages(path):
+    done = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
     assert done.attempted > 10
     assert done.failed == 0
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_examples_run(path, capsys):
+def test_examples_run(path, capsys, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
     runpy.run_path(str(path))
-    assert "F5" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    sections = re.findall(r"^# ([FM]\d+)\. ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(sections) > 3
+    for section in sections:  # each prints what it has found
+        assert re.search(rf"^{section} ", shown, re.MULTILINE)

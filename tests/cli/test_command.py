@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mercer.kernels
-from mercer import RBF, Matern, Polynomial, Sigmoid, plots, verdict
+from mercer import RBF, SVC, Matern, Polynomial, Sigmoid, plots, verdict
 from mercer.cli import app
 from mercer.cli.catalogue import RULES
 from mercer.kernels import Kernel
@@ -52,6 +52,7 @@ def test_demo(tmp_path):
     shows_a_proof_and_a_refusal(words(done.stdout))
     shows_verdicts(done.stdout)
     shows_pictures(done.stdout, tmp_path / "pictures" / "here")
+    shows_machines(done.stdout)
     shows_times(done.stdout)
 
 
@@ -83,12 +84,31 @@ def shows_verdicts(shown):
 
 def shows_pictures(shown, folder):
     assert "Drawn in pictures/here:" in shown
-    assert {path.stem for path in folder.iterdir()} == {*plots.LIFTS, "gram"}
+    assert {path.stem for path in folder.iterdir()} == {*plots.LIFTS, "gram", "rings_svc", "xor_svc"}
     for path in folder.iterdir():
         assert f"\n{path.name} " in shown
         image = matplotlib.image.imread(path)
         assert min(image.shape[:2]) > 600
         assert image[..., :3].std() > 0.05
+
+
+def shows_machines(shown):
+    numbers = re.findall(r"^ +(primal|dual) objective +(\S+) +(\S+)$", shown, re.MULTILINE)
+    assert [name for name, *_ in numbers] == ["primal", "dual"] * 3  # digits, rings, exclusive or
+    for _, claimed, verified in numbers:
+        assert float(claimed) == pytest.approx(float(verified), rel=1e-6)
+    assert re.findall(r"^ +converged +(\w+) +(\w+)$", shown, re.MULTILINE) == [("yes", "yes")] * 3
+    roles = re.findall(r"^ +\d+ +([\d.]+) +(\S+) +(\S+)  (outside|on the margin|inside) +\S+$", shown, re.MULTILINE)
+    assert len(roles) == 12  # two of each role, for rings and for exclusive or
+    for alpha, margin, slack, role in roles:
+        assert (float(alpha) == 0) == (role == "outside")
+        assert float(slack) == pytest.approx(max(0.0, 1.0 - float(margin)), abs=2e-4)
+    widths = [float(width) for width in re.findall(r"model\.margin_width_ +([\d.]+)", shown)]
+    X, y = plots.LIFTS["rings"].sample()
+    hard = SVC(C=np.inf, kernel=RBF(1.0)).fit(X, y)
+    assert len(widths) == 3
+    assert widths[-1] == pytest.approx(hard.margin_width_, abs=1e-4)
+    assert "Infeasible: the classes cannot be separated by a hard margin (C=inf)" in words(shown)
 
 
 def shows_times(shown):

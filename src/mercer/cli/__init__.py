@@ -40,7 +40,7 @@ def demo(
     ),
     quick: Annotated[bool, typer.Option("--quick", hidden=True, help="Time small matrices only.")] = False,
 ) -> None:
-    """Show the library: proofs, verdicts, the classic lifts, and the Gram engine against scikit-learn."""
+    """Show the library: proofs, verdicts, the classic lifts, certified SVMs, and the engine against scikit-learn."""
     from mercer.cli.demo import run
 
     try:

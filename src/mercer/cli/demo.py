@@ -14,6 +14,7 @@ from rich.text import Text
 from mercer import plots
 from mercer.cli import race, terminal
 from mercer.cli.formula import plain
+from mercer.cli.machines import show_machines
 from mercer.cli.terminal import code, heading, indented
 from mercer.gram import verdict
 from mercer.kernels import RBF, Kernel, Matern, Polynomial, Sigmoid
@@ -22,7 +23,7 @@ from mercer.plots.separate import best_cut, separate
 
 
 def run(out: Path, quick: bool = False) -> None:
-    """Show everything; pictures go to the folder `out`, and `quick` times small matrices only."""
+    """Show everything; pictures go to the folder `out`, and `quick` takes fewer digits and small matrices."""
     console = terminal.terminal()
     start = time.perf_counter()
     kernel = (RBF(1.0) + 0.5 * Polynomial(2)) * Matern(1.5, 2.0)
@@ -33,7 +34,9 @@ def run(out: Path, quick: bool = False) -> None:
     show_verdicts(console, kernel)
     heading(console, 3, "The classic lifts")
     show_pictures(console, out)
-    heading(console, 4, "The Gram engine against scikit-learn")
+    heading(console, 4, "Support vector machines carry a certificate")
+    show_machines(console, out, quick)
+    heading(console, 5, "The Gram engine against scikit-learn")
     show_race(console, quick)
     console.print(Text(f"\n{time.perf_counter() - start:.0f} seconds in all.", style="dim"))
 

@@ -5,7 +5,8 @@ axes it is given. Nothing here touches pyplot's global state.
 """
 
 from mercer.plots.before_after import lift
+from mercer.plots.decision import boundary
 from mercer.plots.lifts import LIFTS, Lift
 from mercer.plots.matrix import gram
 
-__all__ = ["LIFTS", "Lift", "gram", "lift"]
+__all__ = ["LIFTS", "Lift", "boundary", "gram", "lift"]
