@@ -7,16 +7,30 @@ large C). The predictor-corrector of Mehrotra (1992) needs some thirty factorisa
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from copy import copy
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
 
+_SMALL = 1000  # points of a matrix that one thread factorises in no time
 _STEPS = 80
 _BACK = 0.995  # of the way to the boundary
 _SUMS = (np.zeros((0, 2)), np.array([[1.0, -1.0]]), np.eye(2))  # what is kept of (sum plus, sum minus), by groups
 _FEASIBLE = 1e-9  # how much of a sum may be missing at the end, in units of all coefficients
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through the libraries of the process, which takes a millisecond
+
+
+def _few_threads(n: int) -> Any:
+    """Keep BLAS to one thread for small matrices: on a busy machine its threads wait for one another for ever."""
+    return _controller().limit(limits=1, user_api="blas") if n <= _SMALL else nullcontext()
 
 
 def barrier(
@@ -63,7 +77,7 @@ def barrier(
     point = _Interior(bounds, start, _SUMS[groups], room=max(1.0 / largest, float(start.max())))
     small = tol * max(1.0, float(np.abs(linear).max()))
     # Values that leave the range of numbers end the loop, by a factorisation that fails or a step that is not finite.
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+    with _few_threads(len(K)), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for number in range(_STEPS):
             b = point.coefficients
             F = K @ b + linear

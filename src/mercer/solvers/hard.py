@@ -16,6 +16,7 @@ from mercer.solvers.dual import Infeasible, Solution, SVMDual
 from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
 
+_ROUGH = 1e-2  # the gap at which a rung shows whether its bound matters
 _PART = 600  # points tried first when there are many
 _LADDER = (1e2, 1e5, 1e8, 1e11)  # bounds on the coefficients, in units of 1 / k(x, x)
 
@@ -52,11 +53,18 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
         # The bounds are far away, so that slacks are dear: what misses the margin is a small part of the gap.
         if file is not None:  # one per rung, whose bounds tell it from the others
             control.checkpoint = f"{file}.{rung}" if rung else file
+        asked = control.tol
         try:
+            control.tol = max(asked, _ROUGH) if rung else asked  # enough to see whether a bound is reached
             solution = solve_soft(soft, control)
+            control.tol = asked
+            if solution.certificate.tol > asked and not _reached(solution, cap):
+                soft.plus, soft.minus = solution.plus, solution.minus
+                solution = solve_soft(soft, control)
         finally:
+            control.tol = asked
             written, control.checkpoint = control.checkpoint, file
-        if max(solution.plus.max(), solution.minus.max()) < cap or solution.certificate.stopped == "interrupted":
+        if not _reached(solution, cap) or solution.certificate.stopped == "interrupted":
             return _certified(solution, y, problem.offset != "none")
         if written is not None:
             Path(written).unlink(missing_ok=True)
@@ -64,6 +72,10 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
             _require_separable_part(problem, solution, control)
     _refuse(solution, y, size)
     raise AssertionError("not reached")
+
+
+def _reached(solution: Solution, cap: float) -> bool:
+    return max(float(solution.plus.max()), float(solution.minus.max())) >= cap
 
 
 def _require_separable_part(problem: SVMDual, solution: Solution, control: Control) -> None:
