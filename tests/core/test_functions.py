@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from core.jobs import FLOATS, elementwise
+from core.jobs import FLOATS, dense, elementwise, job
+from mercer import _core
 
 LONG = np.finfo(np.longdouble).nmant >= 63
 WIDER = {np.float32: np.float64, np.float64: np.longdouble}
@@ -197,3 +198,55 @@ def test_angles_at_the_axes(dtype):
     y, x = (np.array(v, dtype) for v in np.meshgrid([0.0, -0.0, 1, -1, np.inf, -np.inf], [0.0, -0.0, 1, -1, np.inf]))
     y, x = y.ravel(), x.ravel()
     np.testing.assert_allclose(elementwise("atan2", y, x), np.arctan2(y, x), rtol=np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("power", [-3, -1, 2, 3, 5])
+def test_a_function_plus_another_register_is_the_sum_of_both(power, dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.uniform(0.5, 2, 777).astype(dtype) for _ in range(2))
+    wide = 0.7 * x.astype(np.longdouble) + 0.2
+    np.testing.assert_allclose(elementwise("exp_add", x, y, factor=0.7, shift=0.2), np.exp(wide) + y, rtol=1e-6)
+    np.testing.assert_allclose(elementwise("powi_add", x, y, power, 0.7, 0.2), wide**power + y, rtol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("m", [1, 15, 40, 300])
+def test_an_outer_sum_adds_a_vector_of_each_side(m, dtype):
+    rng = np.random.default_rng(1)
+    row, col, other = (rng.standard_normal(k).astype(dtype) for k in (11, m, m))
+    program = [("col", 0, 0), ("outer", 0, 0, 1, 1.0, -2.0, 0.5)]
+    j = job(dtype, 11, m, program, rows=[row * 0, row], cols=[other, col])
+    wanted = (0.5 - 2.0 * other)[None] + row[:, None] + col[None]
+    np.testing.assert_allclose(dense(j, 11, m, dtype), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_an_outer_sum_of_vectors_that_are_not_there_is_refused():
+    v = np.ones(4)
+    for b, p in ((1, 0.0), (0, 1.0), (0, -1.0), (0, np.nan)):
+        with pytest.raises(ValueError, match="malformed program"):
+            job(np.float64, 4, 4, [("col", 0, 0), ("outer", 0, 0, b, p)], rows=[v], cols=[v])
+    for op in ("exp_add", "powi_add"):  # the second register was never written
+        with pytest.raises(ValueError, match="malformed program"):
+            job(np.float64, 4, 4, [("col", 0, 0), (op, 0, 0, 1)], cols=[v], registers=2)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("size", [1, 7, 16, 100, 1001])
+def test_the_extent_is_the_largest_absolute_value(size, dtype):
+    x = np.random.default_rng(2).standard_normal(size).astype(dtype)
+    for at in {0, size // 2, size - 1}:
+        for value in (9.0, -9.0):
+            y = x.copy()
+            y[at] = value
+            assert _core.extent(y) == 9
+        for value in (np.nan, np.inf, -np.inf):
+            y[at] = value
+            assert np.isnan(_core.extent(y))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
+def test_the_variance_is_taken_from_the_mean(size, dtype):
+    x = (np.random.default_rng(3).standard_normal(size) + 1e3).astype(dtype)
+    assert _core.variance(x) == pytest.approx(x.var(dtype=np.longdouble), rel=1e-12)

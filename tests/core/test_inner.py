@@ -106,7 +106,9 @@ def test_the_exponential_is_that_of_the_distance(gamma, shift, dtype):
     normal = (wanted >= np.finfo(dtype).tiny) & np.isfinite(wanted)
     for fused in (True, False):
         got = exponentials(x, z, gamma, shift, fused)
-        rounded = dtype is np.float64 or _core.isa() == "baseline"  # the argument, before its fraction is taken
+        # Only in the registers that hold a float32 distance is the argument surely not rounded before its whole part is
+        # taken, if there is an instruction for it.
+        rounded = dtype is np.float64 or _core.isa() == "baseline" or not fused or not 0 < gamma < 1
         unit = np.finfo(dtype).eps * (4 + abs(shift) + 2 * rounded * np.abs(argument))
         assert (np.abs(got - wanted)[normal] <= (unit * wanted)[normal]).all()
         assert (got[~normal & (argument < 0)] < 2 * np.finfo(dtype).tiny).all()

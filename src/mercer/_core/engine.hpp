@@ -26,6 +26,8 @@ enum class Op : int {
   affine,                                  // the first operand itself
   exp, log, log1p, sqrt, tanh, iszero,     // a function of it
   rdiv, lower, upper, powi, powc,          // with the constant p: p / x, max(x, p), min(x, p), x^p whole, x^p real
+  exp_add, powi_add,  // exp and powi plus register b
+  outer,     // the first operand plus row vector number b and column vector number p
 };
 
 // Register dst = op(c * register a + e, register b or constant p).
@@ -79,6 +81,7 @@ struct Engine {
   i64 panel;  // points per packed panel
   i64 band;   // rows worked on together
   i64 (*chunk)(i64 d);  // coordinates whose products are summed before they are added to the rest
+  T (*extent)(const T* x, i64 size);
   void (*pack)(const T* z, i64 m, i64 d, T* out);
   void (*norms)(const T* x, i64 n, i64 d, i64 chunk, T* out);
   // out[(r - r0) * ld + (c - c0)]; returns false if a value is not finite.

@@ -26,6 +26,25 @@ bool copy_finite(const T* from, i64 size, T* to) {
   return rest == T(0);
 }
 
+// The largest absolute value, or NaN if one is not finite.
+template <class T>
+T extent(const T* x, i64 size) {
+  V<T> most = {}, doubt = {};
+  i64 i = 0;
+  for (; i + lanes<T> <= size; i += lanes<T>) {
+    const V<T> v = load(x + i);
+    most = max<T>(abs<T>(v), most);
+    doubt += v - v;
+  }
+  T top = 0, rest = sum<T>(doubt);
+  for (int j = 0; j < lanes<T>; ++j) top = std::max(top, most[j]);
+  for (; i < size; ++i) {
+    top = std::max(top, std::abs(x[i]));
+    rest += x[i] - x[i];
+  }
+  return rest == T(0) ? top : std::numeric_limits<T>::quiet_NaN();
+}
+
 template <class T>
 bool dense(const Job<T>& job, i64 r0, i64 r1, i64 c0, i64 c1, T* out, i64 ld) {
   Strip<T> strip(job);
@@ -88,7 +107,8 @@ bool dense_symmetric(const Job<T>& job, i64 r0, i64 r1, T* out) {
   const i64 n = job.n;
   bool finite = true;
   const bool past_caches = n * n * static_cast<i64>(sizeof(T)) > large;
-  Buffer<T> block(static_cast<std::size_t>(std::min(band_rows, r1 - r0) * strip.width()));
+  const i64 ld = std::min(strip.width(), padded<T>(n));  // small for a small matrix: large memory is slow to come by
+  Buffer<T> block(static_cast<std::size_t>(std::min(band_rows, r1 - r0) * ld));
   for (i64 band = r0; band < r1; band += band_rows) {
     const i64 end = std::min(band + band_rows, r1);
     strip.enter(band, end);
@@ -96,18 +116,20 @@ bool dense_symmetric(const Job<T>& job, i64 r0, i64 r1, T* out) {
       const i64 cols = padded<T>(std::min(strip.width(), n - c)), to = std::min(c + cols, n);
       for (i64 r = band; r < end; r += max_rows) {
         const int rows = static_cast<int>(std::min<i64>(max_rows, end - r));
-        const T* k = strip.evaluate(r, rows, c, cols);
+        const i64 from = std::max(c, r / panel<T> * panel<T>), part = c + cols - from;  // nothing left of the diagonal
+        if (part <= 0) continue;
+        const T* k = strip.evaluate(r, rows, from, part);
         for (int q = 0; q < rows; ++q)
-          finite &= copy_finite(k + q * cols, to - c, block.data() + (r - band + q) * strip.width());
+          finite &= copy_finite(k + q * part, to - from, block.data() + (r - band + q) * ld + (from - c));
       }
       // Left of and on the diagonal block the transpose would overwrite what it should equal.
       const i64 clear = std::clamp(end, c, to);
       for (i64 r = band; r < end; ++r) {
-        const T* row = block.data() + (r - band) * strip.width();
+        const T* row = block.data() + (r - band) * ld;
         for (i64 j = std::max(r, c); j < clear; ++j) out[r * n + j] = out[j * n + r] = row[j - c];
         copy_out(row + (clear - c), to - clear, out + r * n + clear, past_caches);
       }
-      copy_transposed(block.data() + (clear - c), strip.width(), end - band, to - clear, out + clear * n + band, n,
+      copy_transposed(block.data() + (clear - c), ld, end - band, to - clear, out + clear * n + band, n,
                       past_caches);
     }
   }
@@ -262,7 +284,7 @@ void matvec_symmetric(const Job<T>& job, i64 first, i64 step, const T* v, i64 k,
 
 template <class T>
 const Engine<T>& engine() {
-  static const Engine<T> table{panel<T>, band_rows, even_chunk<T>, pack<T>, norms<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
+  static const Engine<T> table{panel<T>, band_rows, even_chunk<T>, extent<T>, pack<T>, norms<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
   return table;
 }
 

@@ -56,16 +56,15 @@ struct Decay {
   V<T> operator()(V<T> dot, T x, V<T> z) const { return power(Apart<T>{}(dot, x, z)); }
 };
 
-// R rows (interleaved: x[k * R + r]) against one packed panel. Sums of earlier chunks wait in `out`.
+// R rows (interleaved: x[k * R + r]) against one packed panel.
 template <class T, int R, class F>
 inline void micro_inner(const T* x, i64 d, const T* z, const T* x_norms, const T* z_norms, T* out, i64 ld,
                         const F& finish) {
   constexpr i64 P = panel<T>;
   constexpr int L = lanes<T>;
   const i64 step = even_chunk<T>(d);
-  for (i64 k0 = 0; k0 < d; k0 += step) {
-    V<T> sum[R][2] = {};
-    const i64 k1 = std::min(d, k0 + step);
+  V<T> sum[R][2] = {};
+  const auto add_products = [&](i64 k0, i64 k1) {
     for (i64 k = k0; k < k1; ++k) {
       const V<T> z0 = load(z + k * P), z1 = load(z + k * P + L);
 #pragma GCC unroll 8
@@ -75,22 +74,24 @@ inline void micro_inner(const T* x, i64 d, const T* z, const T* x_norms, const T
         sum[r][1] = multiply_add_each<T>(a, z1, sum[r][1]);
       }
     }
-    if (k0 > 0) {
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r)
-        for (int h = 0; h < 2; ++h) sum[r][h] += load(out + r * ld + h * L);
-    }
-    if (k1 == d) {
-      V<T> zn[2] = {};
-      if constexpr (F::with_norms) zn[0] = load(z_norms), zn[1] = load(z_norms + L);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r)
-        for (int h = 0; h < 2; ++h) sum[r][h] = finish(sum[r][h], F::with_norms ? x_norms[r] : T(0), zn[h]);
-    }
+  };
+  add_products(0, step);
+  for (i64 k = step; k < d; k += step) {
+    V<T> before[R][2];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
-      for (int h = 0; h < 2; ++h) store(out + r * ld + h * L, sum[r][h]);
+      for (int h = 0; h < 2; ++h) before[r][h] = sum[r][h], sum[r][h] = V<T>{};
+    add_products(k, std::min(d, k + step));
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+      for (int h = 0; h < 2; ++h) sum[r][h] += before[r][h];
   }
+  V<T> zn[2] = {};
+  if constexpr (F::with_norms) zn[0] = load(z_norms), zn[1] = load(z_norms + L);
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r)
+    for (int h = 0; h < 2; ++h)
+      store(out + r * ld + h * L, V<T>(finish(sum[r][h], F::with_norms ? x_norms[r] : T(0), zn[h])));
 }
 
 template <class T, int R, class F>

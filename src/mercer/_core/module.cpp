@@ -212,17 +212,24 @@ class PyJob {
       require(code[i].size() == 4 && constants[i].size() == 3, "malformed program");
       const int number = code[i][0], dst = code[i][1], a = code[i][2], b = code[i][3];
       const auto op = static_cast<Op>(number);
-      require(number >= 0 && op <= Op::powc && dst >= 0 && dst < registers && b >= 0 && b < registers,
-              "malformed program");
+      require(number >= 0 && op <= Op::outer && dst >= 0 && dst < registers && b >= 0, "malformed program");
+      if (op == Op::outer) {  // b and p are numbers of vectors
+        const double p = constants[i][2];
+        require(static_cast<std::size_t>(b) < job_.rows.size() && p >= 0 && p < double(job_.cols.size()),
+                "malformed program");
+      } else {
+        require(b < registers, "malformed program");
+      }
       if (op <= Op::col) {
         const std::size_t sources = op == Op::stat  ? job_.operands.size()
                                     : op == Op::row ? job_.rows.size()
                                                     : job_.cols.size();
         require(a >= 0 && static_cast<std::size_t>(a) < sources, "malformed program");
       } else {
-        require(at_hand(a) && (op > Op::atan2 || at_hand(b)), "malformed program");
+        const bool two = op <= Op::atan2 || op == Op::exp_add || op == Op::powi_add;
+        require(at_hand(a) && (!two || at_hand(b)), "malformed program");
       }
-      require(op != Op::powi || std::abs(constants[i][2]) <= 1024, "malformed program");  // a NaN fails too
+      require((op != Op::powi && op != Op::powi_add) || std::abs(constants[i][2]) <= 1024, "malformed program");  // a NaN fails too
       written[static_cast<std::size_t>(dst)] = true;
       job_.program.code.push_back({op, dst, a, b, constants[i][0], constants[i][1], constants[i][2]});
     }
@@ -311,6 +318,30 @@ void pack(Array<T> z, Output<T> out) {
 }
 
 template <class T>
+double extent(Array<T> x) {
+  return static_cast<double>(engine<T>().extent(x.data(), static_cast<i64>(x.size())));
+}
+
+// Of all entries together, from their mean.
+template <class T>
+double variance(Array<T> x) {
+  constexpr std::size_t lanes = 8;  // sums side by side, for speed and for accuracy
+  const std::size_t size = x.size(), whole = size / lanes * lanes;
+  const T* from = x.data();
+  const auto mean_of = [&](auto term) {
+    double sums[lanes] = {};
+    for (std::size_t i = 0; i < whole; i += lanes)
+      for (std::size_t j = 0; j < lanes; ++j) sums[j] += term(static_cast<double>(from[i + j]));
+    for (std::size_t i = whole; i < size; ++i) sums[0] += term(static_cast<double>(from[i]));
+    double total = 0;
+    for (const double s : sums) total += s;
+    return total / static_cast<double>(size);
+  };
+  const double mean = mean_of([](double v) { return v; });
+  return mean_of([=](double v) { return (v - mean) * (v - mean); });
+}
+
+template <class T>
 void norms(Array<T> x, i64 chunk, Output<T> out) {
   require(x.ndim() == 2 && out.size() >= x.shape(0), "out has the wrong size");
   require(chunk > 0, "a chunk has at least one coordinate");
@@ -339,6 +370,8 @@ void bind(nb::module_& module, const char* name, const char* rows_name) {
       .def("matvec", &PyJob<T>::matvec, "r0"_a, "r1"_a, "v"_a.noconvert(), "out"_a.noconvert())
       .def("matvec_symmetric", &PyJob<T>::matvec_symmetric, "first"_a, "step"_a, "v"_a.noconvert(),
            "out"_a.noconvert());
+  module.def("extent", &extent<T>, "x"_a.noconvert());
+  module.def("variance", &variance<T>, "x"_a.noconvert());
   module.def("pack", &pack<T>, "z"_a.noconvert(), "out"_a.noconvert());
   module.def("norms", &norms<T>, "x"_a.noconvert(), "chunk"_a, "out"_a.noconvert());
 }
@@ -359,6 +392,6 @@ NB_MODULE(_core, module) {
   module.attr("STATS") = nb::make_tuple("dot", "sqdist", "l1", "chi2", "minimum", "sqsum");
   module.attr("OPS") =
       nb::make_tuple("stat", "row", "col", "add", "sub", "mul", "div", "min", "max", "atan2", "affine", "exp", "log",
-                     "log1p", "sqrt", "tanh", "iszero", "rdiv", "lower", "upper", "powi", "powc");
+                     "log1p", "sqrt", "tanh", "iszero", "rdiv", "lower", "upper", "powi", "powc", "exp_add", "powi_add", "outer");
   module.attr("BAND") = engine<float>().band;
 }

@@ -23,7 +23,10 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
         left_(job.operands.size()) {}
 
   // Columns of a strip: a wide one has fewer beginnings and ends, but all registers should stay in the cache.
-  i64 width() const { return job_.program.registers == 1 ? strip_cols<T> : strip_cols<T> / 2; }
+  i64 width() const {
+    const int registers = job_.program.registers;
+    return registers == 1 ? strip_cols<T> : strip_cols<T> / 2;
+  }
 
   // Make ready the rows r0..r1 (at most a band) that `evaluate` will be asked for.
   void enter(i64 r0, i64 r1) {
@@ -68,7 +71,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
     using U = V<T>;
     const i64 size = rows * cols;
     T* dst = reg(i.dst);
-    const T* b = reg(i.b);
+    const T* b = i.op == Op::outer ? nullptr : reg(i.b);
     // Adding -0 rather than 0 keeps the sign of a zero, which atan2 looks at.
     const T k = static_cast<T>(i.c), e = i.e == 0 ? T(-0.0) : static_cast<T>(i.e), p = static_cast<T>(i.p);
     switch (i.op) {
@@ -106,9 +109,23 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       case Op::lower: return unary(dst, a, size, [=](U x) { return max<T>(x * k + e, splat<T>(p)); });
       case Op::upper: return unary(dst, a, size, [=](U x) { return min<T>(x * k + e, splat<T>(p)); });
       case Op::powi: return power(dst, a, size, k, e, static_cast<int>(i.p));
+      case Op::exp_add: return binary(dst, a, b, size, [f = Exponent<T>(i.c, i.e)](U x, U y) { return f(x) + y; });
+      case Op::powi_add: return power_add(dst, a, b, size, k, e, static_cast<int>(i.p));
+      case Op::outer: return outer(dst, a, i, r, rows, c, cols, k, e);
       case Op::powc:
         return unary(dst, a, size, [=, f = Exponent<T>(i.p, 0)](U x) { return f(log<T>(x * k + e)); });
       default: return;
+    }
+  }
+
+  void outer(T* dst, const T* a, const Instruction& i, i64 r, int rows, i64 c, i64 cols, T k, T e) {
+    const T* col = job_.cols[static_cast<std::size_t>(i.p)] + c;
+    const i64 have = std::min(cols, job_.m - c) / lanes<T> * lanes<T>;
+    for (int q = 0; q < rows; ++q) {
+      const T row = job_.rows[i.b][r + q];
+      const i64 at = q * cols;
+      for (i64 j = 0; j < have; j += lanes<T>) store(dst + at + j, (load(a + at + j) * k + e) + (load(col + j) + row));
+      for (i64 j = have; j < cols; ++j) dst[at + j] = (a[at + j] * k + e) + ((c + j < job_.m ? col[j] : T(1)) + row);
     }
   }
 
@@ -121,6 +138,16 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       case 3: return unary(dst, a, size, [=](U x) { x = x * k + e; return x * x * x; });
       case 4: return unary(dst, a, size, [=](U x) { x = x * k + e; x *= x; return x * x; });
       default: return unary(dst, a, size, [=](U x) { return powi<T>(x * k + e, n); });
+    }
+  }
+
+  static void power_add(T* dst, const T* a, const T* b, i64 size, T k, T e, int n) {
+    using U = V<T>;
+    switch (n) {
+      case -1: return binary(dst, a, b, size, [=](U x, U y) { return T(1) / (x * k + e) + y; });
+      case 2: return binary(dst, a, b, size, [=](U x, U y) { x = x * k + e; return x * x + y; });
+      case 3: return binary(dst, a, b, size, [=](U x, U y) { x = x * k + e; return x * x * x + y; });
+      default: return binary(dst, a, b, size, [=](U x, U y) { return powi<T>(x * k + e, n) + y; });
     }
   }
 

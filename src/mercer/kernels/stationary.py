@@ -93,7 +93,7 @@ def spread(points: Points) -> float:
     if points.foreign:
         return float(array_api_compat.array_namespace(v).var(v))
     if 1e-100 < points.extent < 1e100:
-        return float(v.var(dtype=np.float64))
+        return points.variance
     unit = points.extent or 1.0
     return float((v / unit).var(dtype=np.float64)) * unit * unit
 

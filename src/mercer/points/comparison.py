@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,15 +102,15 @@ class Comparison:
     def _build(self, formula: symbolic.Formula) -> None:
         views: dict[symbolic.Path, tuple[Points, Points]] = {}
         for leaf in symbolic.leaves(formula):
-            views[leaf.path] = views.get(leaf.path) or self._views(leaf.path)
-        stats = [leaf for leaf in symbolic.leaves(formula) if isinstance(leaf, symbolic.StatLeaf)]
+            if leaf.path not in views:
+                views[leaf.path] = self._views(leaf.path)
+        stats = symbolic.statistics(formula)
         for leaf in stats:
             self._check(leaf, *views[leaf.path])
-        extreme = [leaf for leaf in stats if self._is_extreme(leaf, *views[leaf.path])]
-        used = [views[leaf.path][i].dtype for leaf in stats for i in (0, 1)]
-        self.dtype = np.result_type(*used) if used else np.result_type(self.left.dtype, self.right.dtype)
+        self.dtype = _common_type([side for leaf in stats for side in views[leaf.path]] or [self.left, self.right])
+        extreme = frozenset(leaf for leaf in stats if self._is_extreme(leaf, *views[leaf.path]))
         self.inexact = {} if extreme else self._by_products(formula, views)
-        program = compile_formula(formula, frozenset(extreme), self._derivable(views, formula))
+        program = compile_formula(formula, extreme, self._derivable(views, formula))
         operands = [
             self._inner_products(leaf, *views[leaf.path])
             if leaf.kind == "sqdist" and leaf.path in self.inexact
@@ -137,7 +138,7 @@ class Comparison:
     def _is_extreme(leaf: symbolic.StatLeaf, left: Points, right: Points) -> bool:
         if not isinstance(leaf.scale, float | int) or leaf.kind not in ("sqdist", "l1"):
             return False
-        largest, smallest = _SAFE[np.result_type(left.dtype, right.dtype)]
+        largest, smallest = _SAFE[_common_type([left, right])]
         return leaf.scale < smallest or max(left.extent, right.extent) > largest
 
     def _by_products(self, formula: symbolic.Formula, views: dict[Any, tuple[Points, Points]]) -> dict[Any, float]:
@@ -179,19 +180,10 @@ class Comparison:
         Distances that may be taken from inner products are not used so, however many pairs there are: a block would
         not agree with the whole.
         """
-        if not any(isinstance(leaf, symbolic.StatLeaf) and leaf.kind == "dot" for leaf in symbolic.leaves(formula)):
-            return frozenset()
-        kinds: dict[symbolic.Path, set[str]] = {}
-        for leaf in symbolic.leaves(formula):
-            if isinstance(leaf, symbolic.StatLeaf) and isinstance(leaf.scale, float | int):
-                kinds.setdefault(leaf.path, set()).add(leaf.kind)
         return frozenset(
             path
-            for path, kind in kinds.items()
-            if {"dot", "sqdist"} <= kind
-            and gain(formula, path) == np.inf
-            and not any(sparse.issparse(p.vectors) for p in views[path])
-            and _alike(*views[path])
+            for path in _doubly_asked(formula)
+            if not any(sparse.issparse(p.vectors) for p in views[path]) and _alike(*views[path])
         )
 
     def _vector(self, values: Any) -> np.ndarray:
@@ -382,6 +374,16 @@ class Comparison:
         )
 
 
+@lru_cache(maxsize=256)
+def _doubly_asked(formula: symbolic.Formula) -> tuple[symbolic.Path, ...]:
+    """Return the paths on which a formula reads both inner products and distances by differences."""
+    kinds: dict[symbolic.Path, set[str]] = {}
+    for leaf in symbolic.statistics(formula):
+        if isinstance(leaf.scale, float | int):
+            kinds.setdefault(leaf.path, set()).add(leaf.kind)
+    return tuple(path for path, kind in kinds.items() if {"dot", "sqdist"} <= kind and gain(formula, path) == np.inf)
+
+
 def units_of_error(terms: int, chunk: int) -> float:
     """Return the largest error of |x|^2 + |z|^2 - 2<x, z>, in units of the last place of the largest squared norm.
 
@@ -395,6 +397,11 @@ def _sums(x: Centred) -> tuple[int, int]:
     """Return how many terms an inner product with these rows has, and how many of them are summed at a time."""
     terms = max(1, x.terms)
     return terms, terms if x.thin is not None else _core.chunk(terms, x.rows.dtype == np.float32)
+
+
+def _common_type(sides: list[Points]) -> Any:
+    kinds = {side.dtype for side in sides}
+    return kinds.pop() if len(kinds) == 1 else np.result_type(*kinds)
 
 
 def _between(left: Points, right: Points) -> Points:

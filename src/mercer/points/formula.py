@@ -265,7 +265,13 @@ def trace(of: Callable[[Any], Any], points: Points) -> Formula | None:
         result = of(Traced(points))
     except (TypeError, AttributeError, ArithmeticError):
         return None
-    return result if isinstance(result, Formula) else None
+    return _known(result) if isinstance(result, Formula) else None
+
+
+@lru_cache(maxsize=256)
+def _known(formula: Formula) -> Formula:
+    """Return the formula equal to this one that was seen first: what is remembered of it is then found at once."""
+    return formula
 
 
 @lru_cache(maxsize=256)
@@ -283,3 +289,9 @@ def leaves(formula: Formula) -> tuple[Any, ...]:
             found[node.leaf] = None
         stack.extend(reversed(node.args))
     return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def statistics(formula: Formula) -> tuple[StatLeaf, ...]:
+    """Return the distinct statistics that a formula reads."""
+    return tuple(leaf for leaf in leaves(formula) if isinstance(leaf, StatLeaf))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import array_api_compat
 import numpy as np
 from scipy import sparse
 
+from mercer import _core
 from mercer.points.centred import Centred, centre
 
 # A sparse matrix this dense, or this small, is faster compared as an ordinary one.
@@ -111,9 +113,16 @@ class Points:
     def extent(self) -> float:
         """The largest absolute coordinate."""
         v = self.vectors
+        if isinstance(v, np.ndarray):
+            return _core.extent(v)
         if sparse.issparse(v):
             v = v.data if v.nnz else np.zeros(1)
         return max(float(v.max()), -float(v.min()))
+
+    @property
+    def variance(self) -> float:
+        """The variance of all coordinates together, of a matrix whose squares stay in range."""
+        return _core.variance(self.vectors)
 
     @property
     def packed(self) -> np.ndarray:
@@ -321,8 +330,7 @@ def _as_vectors(data: Any, name: str) -> Any:
         raise ValueError(f"{name} has 0 columns; at least one feature is needed.")
     if not matrix.flags.aligned:  # a view into a file or a record
         matrix = matrix.copy()
-    low, high = matrix.min(), matrix.max()
-    if not (np.isfinite(low) and np.isfinite(high)):
+    if not math.isfinite(_core.extent(matrix)):
         row, column = np.argwhere(~np.isfinite(matrix))[0]
         raise ValueError(_not_finite(name, matrix[row, column], f"row {row}, column {column}"))
     return matrix

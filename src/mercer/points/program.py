@@ -78,9 +78,8 @@ def compile_formula(
     inner products are taken from squared distances and norms rather than by a second pass over the features.
     """
     result = _lower(formula, extreme, derived, {}).plain
-    order: list[Step] = []
-    uses: dict[Step, int] = {result: 1}
-    _schedule(result, order, uses)
+    result = _with_additions(result, _schedule(result)[1], {})
+    order, uses = _schedule(result)
     program = Program()
     tables: dict[str, list[Any]] = {"stat": program.stats, "row": program.rows, "col": program.cols}
     place: dict[Step, int] = {}
@@ -95,11 +94,16 @@ def compile_formula(
             free.append(program.registers)
             program.registers += 1
         place[step] = free.pop()
-        if step.leaf is not None:
+        p = step.p
+        if isinstance(step.leaf, tuple):  # an outer sum reads a vector of each side
+            b, p = len(program.rows), float(len(program.cols))
+            program.rows.append(step.leaf[0])
+            program.cols.append(step.leaf[1])
+        elif step.leaf is not None:
             a = len(tables[step.op])
             tables[step.op].append(step.leaf)
         program.code.append([OP[step.op], place[step], a, b])
-        program.constants.append([step.c, step.e, step.p])
+        program.constants.append([step.c, step.e, p])
     program.result = place[result]
     program.windows = _windows(order, program.stats)
     return program
@@ -113,7 +117,7 @@ def _windows(order: list[Step], stats: list[StatLeaf]) -> list[tuple[float, floa
     """
     found: dict[Hashable, tuple[float, float]] = {}
     for step in order:
-        if step.op != "exp" or step.c >= 0 or step.a is None:
+        if step.op not in ("exp", "exp_add") or step.c >= 0 or step.a is None:
             continue
         low, high, source = 16 / -step.c, 110 / -step.c, step.a
         while source.op in ("upper", "sqrt") and source.a is not None and source.c > 0:
@@ -162,9 +166,8 @@ def _lower_leaf(leaf: Any, extreme: frozenset[StatLeaf], derived: frozenset[Path
         power = 2 if leaf.kind == "sqdist" else 1
         return Scaled(Step("stat", leaf=StatLeaf(leaf.kind, leaf.path)), float(leaf.scale) ** -power)
     if leaf.kind == "dot" and leaf.path in derived:  # <x, z> = (|x|^2 + |z|^2 - |x - z|^2) / 2
-        row, col = (Step(side, leaf=PointLeaf(side, leaf.path, squared_norms)) for side in ("row", "col"))
-        apart = Step("stat", leaf=StatLeaf("sqdist", leaf.path))
-        return Scaled(Step("sub", Step("add", row, col), apart), 0.5)
+        sides = tuple(PointLeaf(side, leaf.path, squared_norms) for side in ("row", "col"))
+        return Scaled(Step("outer", Step("stat", leaf=StatLeaf("sqdist", leaf.path)), c=-1.0, leaf=sides), 0.5)
     return Scaled(Step("stat", leaf=leaf))
 
 
@@ -180,8 +183,32 @@ def _lower_binary(op: str, left: Scaled, right: Scaled) -> Scaled:
     return Scaled(Step(op, left.step, right.plain, left.c, left.e))
 
 
-def _schedule(root: Step, order: list[Step], uses: dict[Step, int]) -> None:
+_ADDING = {"exp": "exp_add", "powi": "powi_add"}
+
+
+def _with_additions(step: Step, uses: dict[Step, int], done: dict[Step, Step]) -> Step:
+    """Let an exponential or a power that is only read by a sum add the other term itself: one pass less each."""
+    if step in done:
+        return done[step]
+    out = None
+    if step.op == "add" and step.c == 1 and step.e == 0 and step.a is not None and step.b is not None:
+        for term, other in ((step.a, step.b), (step.b, step.a)):
+            # A distance that nothing else reads is left to be taken to its exponential at once (Strip::decays).
+            alone = term.a is not None and term.a.op == "stat" and uses[term.a] == 1
+            if out is None and term.op in _ADDING and uses[term] == 1 and term is not other and not alone:
+                a, b = (_with_additions(s, uses, done) for s in (term.a, other) if s is not None)
+                out = Step(_ADDING[term.op], a, b, term.c, term.e, term.p)
+    if out is None:
+        first, second = (s if s is None else _with_additions(s, uses, done) for s in (step.a, step.b))
+        out = Step(step.op, first, second, step.c, step.e, step.p, step.leaf)
+    done[step] = out
+    return out
+
+
+def _schedule(root: Step) -> tuple[list[Step], dict[Step, int]]:
     """List the steps so that each comes after what it reads, and count how often each is read."""
+    order: list[Step] = []
+    uses: dict[Step, int] = {root: 1}
     placed: set[Step] = set()
     stack: list[tuple[Step, bool]] = [(root, False)]
     while stack:
@@ -196,3 +223,4 @@ def _schedule(root: Step, order: list[Step], uses: dict[Step, int]) -> None:
             continue
         stack.append((step, True))
         stack.extend((source, False) for source in reversed(step.sources))
+    return order, uses
