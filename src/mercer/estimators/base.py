@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, check_svm, combined
+from mercer.estimators.diagnosis import diagnose
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.inputs import (
     positive_weights,
@@ -171,16 +172,25 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
             for s, old in zip(statements, previous, strict=True)
         ]
 
-    def _warn_unfinished(self) -> None:
-        stopped = next((c for c in self._certificates if c.stopped != "converged"), None)
-        if stopped is not None:
-            claim = self.certificate_
-            warn_unfinished(
-                claim.stopped,
-                claim.relative_gap,
-                self.tol,
-                "Scaling the features (sklearn.preprocessing.StandardScaler) often helps.",
-            )
+    def _warn_unfinished(self, training: Training, data: Any, target: Any = None) -> None:
+        """Warn, with the cause as far as it can be seen, if a problem was left before its end."""
+        if all(c.stopped == "converged" for c in self._certificates):
+            return
+        C = getattr(self, "C", None)
+        if C is not None and training.weights is not None:
+            C = C * float(training.weights.max())
+        regression = self._numeric_target and target is not None
+        cause = diagnose(
+            training.points.data if self._kind == "similarities" else data,
+            training.kernel,
+            labels=None if regression else target,
+            C=C,
+            unit=float(np.std(target)) if regression else 1.0,
+            names=getattr(self, "feature_names_in_", None),
+        )
+        claim = self.certificate_
+        said = "" if cause is None else f"What the data say: {cause}"
+        warn_unfinished(claim.stopped, claim.relative_gap, self.tol, said)
 
     # -- the model --------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
         statements = self._statements(training, pairs, codes)
         solutions = self._solve(training, statements, X, y)
         self._assemble(training, data, pairs, codes, solutions)
-        self._warn_unfinished()
+        self._warn_unfinished(training, data, labels)
         return self
 
     def _encode(self, y: np.ndarray) -> np.ndarray:

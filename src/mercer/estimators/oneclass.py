@@ -102,9 +102,9 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         check_parameters(self)
         data, _ = self._read(X, targets=False)
         n = data.shape[0] if hasattr(data, "shape") else len(data)
-        self._fit(X, None, np.zeros(n), data, sample_weight)
+        training = self._fit(X, None, np.zeros(n), data, sample_weight)
         self.offset_ = -self.intercept_
-        self._warn_unfinished()
+        self._warn_unfinished(training, data)
         return self
 
     def _terms(self, y: np.ndarray, weights: np.ndarray) -> dict[str, Any]:

@@ -49,8 +49,8 @@ class TubeRegressor(RegressorMixin, SingleMachine):
                 "instead (a hard margin is for SVC)."
             )
         data, target = self._read(X, y)
-        self._fit(X, y, np.asarray(target, dtype=np.float64), data, sample_weight)
-        self._warn_unfinished()
+        target = np.asarray(target, dtype=np.float64)
+        self._warn_unfinished(self._fit(X, y, target, data, sample_weight), data, target)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.certify import Certificate
 from mercer.estimators.base import Statement, SupportVectorMachine, Training
 from mercer.kernels import Linear
-from mercer.solvers.dual import Solution
 
 
 class SingleMachine(SupportVectorMachine):
@@ -20,7 +19,7 @@ class SingleMachine(SupportVectorMachine):
         """Return the terms of `SVMDual`, from the targets and the weights of the samples."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, target: np.ndarray, data: Any, sample_weight: Any) -> Solution:
+    def _fit(self, X: Any, y: Any, target: np.ndarray, data: Any, sample_weight: Any) -> Training:
         training = self._training(data, sample_weight)
         solution = self._solve(training, [self._statement(training, target)], X, y)[0]
         b = solution.coefficients
@@ -32,7 +31,7 @@ class SingleMachine(SupportVectorMachine):
         both = np.minimum(solution.plus, solution.minus)
         at = np.flatnonzero(both)
         self._both = (training.original(at), both[at])
-        return solution
+        return training
 
     def _statement(self, training: Training, target: np.ndarray) -> Statement:
         if training.rows is not None:

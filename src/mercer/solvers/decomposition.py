@@ -21,8 +21,11 @@ from mercer.solvers.planning import Method
 
 _SMALLEST = 1024  # points of a working set, if there are as many
 _BARRIER = 2048  # the largest working set that is factorised when SMO crawls in it
+CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
+_HELD = 6000  # points of a matrix that is factorised when nothing else helps
 _CRAWLS = 30  # working sets in a row in which it did, before that
-_WATCH = 200  # working sets between two looks at whether the objective still rises
+_WATCH = 100  # working sets, or 20 rounds if that is more, between two looks at whether the objective still rises
+_MISSES = 2  # looks in a row without the gap halved or the objective 5 percent up, which end it
 
 
 class Decomposition(Course):
@@ -35,7 +38,15 @@ class Decomposition(Course):
         self._everyone = self.hot = everyone
         self.cold = everyone[:0]
         self._free = self._crawls = 0
-        self._watched = -math.inf
+        self._every = max(_WATCH, 20 * self.state.n // _SMALLEST)
+        self._misses = 0
+        self._kept = (math.inf, self.state.plus, self.state.minus)  # the point with the smallest gap so far
+        self._watched = (math.inf, -math.inf)  # the gap and the dual of the last progress
+
+    @property
+    def may_be_held(self) -> bool:
+        """Whether the whole matrix could be held and factorised after all."""
+        return self.state.n <= _HELD and 24 * self.state.n**2 <= self.problem.gram.budget
 
     def _block(self, chosen: np.ndarray) -> np.ndarray:
         if not self.state.phantom:
@@ -44,6 +55,7 @@ class Decomposition(Course):
 
     def _advance(self) -> str:
         s = self.state
+        self._kept = (s.bounds().relative_gap, s.plus.copy(), s.minus.copy())
         working = self.cold
         target = math.inf
         while True:
@@ -98,7 +110,7 @@ class Decomposition(Course):
         rest = (upper, lower, width, s.groups, tol, min(cap, CHUNK), False)
         done, violation = _core.smo(block, gradient, plus, minus, *rest)
         self._crawls = self._crawls + 1 if violation > tol and done >= 20 * len(working) else 0
-        if self._crawls >= _CRAWLS and len(working) <= _BARRIER:
+        if self._crawls >= _CRAWLS and not self.may_be_held and len(working) <= _BARRIER:
             self._leap(block, working, plus, minus)
             self._crawls = 0
         moved = plus - minus - before
@@ -138,13 +150,10 @@ class Decomposition(Course):
     def _pause(self) -> str | None:
         """Between two working sets: limits, a checkpoint, a word to the listener."""
         self.checkpoint.write_now_and_then()
-        if self.outer % _WATCH == 0:  # a target that rounding hides is never reached
-            before, self._watched = self._watched, self._dual()
-            if self._watched - before <= 1e-12 * abs(self._watched):
-                if self.matrix.dtype == np.float64:
-                    return FLOOR
-                self._wake()
-                self._widen()
+        if self.may_be_held and self._crawls >= _CRAWLS:
+            return CRAWLS
+        if self.outer % self._every == 0 and (reason := self._watch()) is not None:
+            return reason
         last = self.history[-1] if self.history else (0, 0.0, math.inf, 0, 0.0)
         if self.control.report is not None and self.control.seconds - last[4] > 0.2:
             dual = self._dual()
@@ -153,6 +162,32 @@ class Decomposition(Course):
             if self.control.tell(iteration=self.steps, gap=last[2], dual=dual, support=support):
                 return "stopped by the callback"
         return self.control.exhausted(self.steps)
+
+    def _watch(self) -> str | None:
+        """A target that rounding hides is never reached: look at the objectives, from fresh gradients, now and then."""
+        self._wake()
+        self.recompute()
+        bounds = self._note()
+        if self._good(bounds) and self._trustworthy(bounds):
+            return "converged"
+        if bounds.relative_gap <= self._kept[0]:
+            self._kept = (bounds.relative_gap, self.state.plus.copy(), self.state.minus.copy())
+        gap, dual = self._watched
+        gained = bounds.dual - dual
+        if bounds.relative_gap <= 0.5 * gap or gained >= 0.05 * abs(bounds.dual):
+            self._watched, self._misses = (bounds.relative_gap, bounds.dual), 0
+            return None
+        self._misses += 1
+        if self._misses < _MISSES and gained > 1e-12 * abs(bounds.dual):
+            return None
+        if self.matrix.dtype == np.float64:
+            if self.may_be_held:
+                return CRAWLS
+            still = gained <= 1e-12 * abs(bounds.dual)
+            return FLOOR if still else f"no progress in {self._every * _MISSES} working sets"
+        self._widen()
+        self._watched, self._misses = (math.inf, -math.inf), 0
+        return None
 
     def _dual(self) -> float:
         s = self.state

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.points import diagonal
 from mercer.solvers.control import Control
-from mercer.solvers.decomposition import Decomposition
+from mercer.solvers.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
 from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
@@ -31,7 +31,15 @@ def solve_soft(problem: SVMDual, control: Control) -> Solution:
     chosen = method(problem, control)
     if chosen.whole:
         return Whole(problem, control, chosen).run()
-    return Decomposition(problem.alone(), control, chosen).run()
+    problem = problem.alone()
+    solution = Decomposition(problem, control, chosen).run()
+    if solution.certificate.stopped != CRAWLS:
+        return solution
+    chosen = replace(chosen, name="interior points after decomposition", whole=True, single=False)
+    again = Whole(replace(problem, plus=solution.plus, minus=solution.minus), control, chosen)
+    again.impatient = True
+    again.steps, again.history = solution.certificate.iterations, solution.history
+    return again.run()
 
 
 def solve_hard(problem: SVMDual, control: Control) -> Solution:

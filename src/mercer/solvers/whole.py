@@ -9,13 +9,16 @@ from mercer.solvers.barrier import barrier
 from mercer.solvers.course import CHUNK, FLOOR, Course
 
 _PATIENCE = 100  # SMO steps per point, beyond the first chunk, before a method that does not crawl is called
+_STALLED = 2_000_000  # steps after which a gap that has not halved will not
 _SINGLE_FLOOR = 1e-6  # the smallest violation that float32 can tell, in units of the gradient
 
 
 class Whole(Course):
     """A problem small enough that all its kernel values are at hand."""
 
+    impatient = False  # whether SMO has been found to crawl already
     _leapt = False
+    _best: tuple[float, int, np.ndarray, np.ndarray] | None = None
 
     @property
     def _values(self) -> np.ndarray:
@@ -25,7 +28,9 @@ class Whole(Course):
         s, control = self.state, self.control
         target = 1e-3 * self._unit()
         while True:
-            left = CHUNK if control.max_iter < 0 else max(0, min(CHUNK, control.max_iter - self.steps))
+            left = 1000 if self.impatient and not self._leapt else CHUNK
+            if control.max_iter >= 0:
+                left = max(0, min(left, control.max_iter - self.steps))
             done, violation = _core.smo(self._values, *s.arrays, s.groups, max(target, s.floor), left, True)
             self.steps += done
             bounds = self._note()
@@ -35,13 +40,19 @@ class Whole(Course):
                 continue  # look again, in float64
             if (reason := self._limit()) is not None:
                 return reason
-            if violation > target and self.steps > _PATIENCE * s.n + CHUNK and not self._leapt:
+            patience = 0 if self.impatient else _PATIENCE * s.n + CHUNK
+            if violation > target and self.steps > patience and not self._leapt:
                 self._leap()
+                bounds = self._note()  # before SMO, whose steps can lose to rounding what the leap has found
+                if self._good(bounds):
+                    return "converged"
+            if self._leapt and (reason := self._stalled()) is not None:
+                return reason
             if violation <= target or self._stuck(violation):
                 if target <= _SINGLE_FLOOR * self._unit() and self.matrix.dtype == np.float32:
                     self._widen()
-                elif self._stuck(violation):
-                    return FLOOR
+                elif violation <= s.floor or ((done or violation > target) and self._stuck(violation)):
+                    return FLOOR  # no step may also mean that the target was within reach already: then it comes down
                 target = self._next_target(target, bounds)
 
     def _leap(self) -> None:
@@ -64,3 +75,16 @@ class Whole(Course):
         if not s.bounds().dual >= before[0]:
             s.plus[:], s.minus[:] = before[1:]
             self.recompute()
+
+    def _stalled(self) -> str | None:
+        """Say so where the gap has not halved for many steps after the leap, and go back to the best point seen."""
+        gap = self.history[-1][2]
+        if self._best is None or gap <= 0.5 * self._best[0]:
+            self._best = (gap, self.steps, self.state.plus.copy(), self.state.minus.copy())
+        if self.steps - self._best[1] < _STALLED:
+            return None
+        if self._best[0] < gap:
+            self.state.plus[:], self.state.minus[:] = self._best[2:]
+            self.recompute()
+            self._note()
+        return f"the gap has not halved in {_STALLED:,} steps"
