@@ -13,7 +13,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.svm import LinearSVC as TheirLinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer.estimators.linear import LinearSVC, LinearSVR
+from mercer.estimators import LinearSVC, LinearSVR
 
 CLASSIFIER_LOSSES = ("hinge", "squared_hinge")
 REGRESSOR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
@@ -238,7 +238,7 @@ def test_an_interrupt_warns_and_leaves_a_model(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(linear_solve, "interior_point", interrupted)
-    X, y = classes(k=3)
+    X, y = classes(300, k=3)  # more rows than SMO is tried on
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC().fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
@@ -289,3 +289,25 @@ def test_labels_and_weights_out_of_their_domain_are_named():
         LinearSVC().fit(X, y, np.full(30, -1.0))
     with pytest.raises(ValueError, match="column 0 of X has values beyond"):
         LinearSVC().fit(X * 1e200, y)
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+def test_wide_data_end_with_a_proof(loss, C):
+    X, y = make_classification(400, 500, n_informative=20, random_state=0)
+    model = LinearSVC(loss=loss, C=C, tol=1e-6).fit(X, y)
+    assert model.certificate_.verify(X, y).relative_gap <= 1.1e-6
+    if loss == "hinge":
+        theirs = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(X), atol=1e-2)
+
+
+def test_the_shares_of_several_cores_add_up(monkeypatch):
+    import mercer.solvers.linear_rows as linear_rows
+
+    X, y = classes(30_000, 8)
+    alone = LinearSVC(tol=1e-7).fit(X, y)
+    monkeypatch.setattr(linear_rows, "_SHARED", 1)
+    monkeypatch.setattr(linear_rows, "cores", lambda: 3)
+    shared = LinearSVC(tol=1e-7).fit(X.astype(np.float64), y)
+    assert shared.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=2e-7)

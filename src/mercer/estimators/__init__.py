@@ -1,6 +1,7 @@
 """Estimators: the models of the lectures with scikit-learn's interface."""
 
-from mercer.estimators.linear import LinearSVC, LinearSVR
+from mercer.estimators.linear_svc import LinearSVC
+from mercer.estimators.linear_svr import LinearSVR
 from mercer.estimators.nusvc import NuSVC
 from mercer.estimators.nusvr import NuSVR
 from mercer.estimators.oneclass import OneClassSVM

@@ -124,25 +124,32 @@ def _newton(
             newton.accuracy = min(0.1, max(1e-10, state.gap))
         dv = newton.solve(-gradient)
         df = rows.times(dv)
-        step = _line_search(problem, v, dv, z, sign * df, anchor, strength, cap)
+        constant = float(p @ (v * dv)) - (0.0 if problem.linear is None else float(problem.linear @ dv))
+        step = step_length(constant, float(p @ (dv * dv)), z, sign * df, anchor, strength, cap)
         v, f, fresh = v + step * dv, f + step * df, False
         state.steps += 1
 
 
-def _line_search(
-    problem: LinearProblem,
-    v: np.ndarray,
-    dv: np.ndarray,
+def step_length(
+    constant: float,
+    growth: float,
     z: np.ndarray,
     dz: np.ndarray,
     anchor: np.ndarray,
     strength: np.ndarray,
     cap: np.ndarray | float,
 ) -> float:
-    """Return the step that minimises the objective along dv: the zero of an increasing, piecewise linear derivative."""
-    p = problem.rows.penalty
-    constant = float(p @ (v * dv)) - (0.0 if problem.linear is None else float(problem.linear @ dv))
-    growth = float(p @ (dv * dv))
+    """Return the step that minimises the objective along a line: the zero of an increasing, piecewise linear slope.
+
+    Parameters
+    ----------
+    constant, growth
+        The slope that the penalty adds is constant + growth t.
+    z, dz
+        The slacks are z - t dz.
+    anchor, strength, cap
+        The derivative of the loss is clip(anchor + strength z, 0, cap).
+    """
 
     def slope(t: float) -> tuple[float, float]:
         raw = anchor + strength * (z - t * dz)

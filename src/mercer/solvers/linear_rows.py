@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mercer.points.threads import cores, run
+
 _STRIP = 2**21  # bytes of a strip of rows: what a core's second-level cache holds
+_SHARED = 2**22  # numbers that are worth the work of several cores
 _LARGEST = 1e100  # values whose squares, times many rows and a large C, are still numbers
 _SAMPLE = 4096  # rows from which the centre and the scales of the columns are taken
 
@@ -96,12 +100,16 @@ class Rows:
             return np.asarray(self.X @ v)
         w = v[: len(self.scale)] / self.scale
         shift = v[-1] - self.centre @ w if self.ones else 0.0
-        if self.X.dtype == np.float64 or sparse.issparse(self.X):
+        if sparse.issparse(self.X):
             f = np.asarray(self.X @ w, dtype=np.float64)
         else:
             f = np.empty(self.shape[0])
-            for s in self._strips():
-                np.dot(self.X[s].astype(np.float64), w, out=f[s])
+
+            def part(share: slice) -> None:
+                for s in self._strips(share):
+                    np.dot(self.X[s].astype(np.float64, copy=False), w, out=f[s])
+
+            run(part, self._shares())
         f += shift
         return f
 
@@ -109,12 +117,17 @@ class Rows:
         """Return A' r."""
         if self.ready and self.X.dtype == np.float64:
             return np.asarray(self.X.T @ r)
-        if self.X.dtype == np.float64 or sparse.issparse(self.X):
+        if sparse.issparse(self.X):
             t = np.asarray(self.X.T @ r, dtype=np.float64)
         else:
-            t = np.zeros(len(self.scale))
-            for s in self._strips():
-                t += r[s] @ self.X[s].astype(np.float64)
+
+            def part(share: slice) -> np.ndarray:
+                t = np.zeros(len(self.scale))
+                for s in self._strips(share):
+                    t += r[s] @ self.X[s].astype(np.float64, copy=False)
+                return t
+
+            t = sum(run(part, self._shares()), np.zeros(len(self.scale)))
         total = r.sum()
         t = (t - self.centre * total) / self.scale
         return np.append(t, total) if self.ones else t
@@ -123,11 +136,16 @@ class Rows:
         """Return A' diag(weight) A for weights of one sign, over all rows or those of `index`, strip by strip."""
         if self.ready and not sparse.issparse(self.X) and index is None and self.X.nbytes <= _STRIP:
             return self.X.T @ (self.X * weight[:, None])
-        total = np.zeros((self.shape[1],) * 2)
         root = np.sqrt(np.abs(weight))
-        for s in self._strips(len(weight)):
-            block = self._block(s if index is None else index[s]) * root[s, None]
-            total += block.T @ block
+
+        def part(share: slice) -> np.ndarray:
+            total = np.zeros((self.shape[1],) * 2)
+            for s in self._strips(share):
+                block = self._block(s if index is None else index[s]) * root[s, None]
+                total += block.T @ block
+            return total
+
+        total = sum(run(part, self._shares(len(weight))), np.zeros((self.shape[1],) * 2))
         return -total if weight.size and weight.min() < 0 else total
 
     def diagonal(self, weight: np.ndarray) -> np.ndarray:
@@ -184,9 +202,16 @@ class Rows:
             block[:, -1] = 1.0
         return block
 
-    def _strips(self, n: int | None = None) -> Iterator[slice]:
+    def _shares(self, n: int | None = None) -> list[slice]:
+        """Return the rows each core takes; one share where there are few."""
         n = self.shape[0] if n is None else n
+        parts = cores() if n * self.shape[1] >= _SHARED else 1
+        cuts = [n * i // parts for i in range(parts + 1)]
+        return [slice(a, b) for a, b in pairwise(cuts)]
+
+    def _strips(self, share: slice | None = None) -> Iterator[slice]:
+        share = share or slice(0, self.shape[0])
         step = max(
             1024, _STRIP // (8 * max(1, self.shape[1]))
         )  # of wide rows enough to pay for adding up their matrices
-        return (slice(i, min(i + step, n)) for i in range(0, n, step))
+        return (slice(i, min(i + step, share.stop)) for i in range(share.start, share.stop, step))

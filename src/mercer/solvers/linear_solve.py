@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from mercer.certify import Certificate
 from mercer.solvers.control import Control
 from mercer.solvers.interior import State, interior_point
+from mercer.solvers.linear_dual import by_decomposition, solve_tiny, tiny, wide
+from mercer.solvers.linear_kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear_newton import proximal, smoothed, squared_newton
 from mercer.solvers.linear_problem import LinearProblem, LinearSolution, balanced, best_offset, violation
 from mercer.solvers.linear_system import exact
@@ -21,13 +25,15 @@ _FEWEST = 500  # of each class in the sample
 def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
     """Solve a linear model to the relative gap `control.tol`, and prove it.
 
-    ====================== ================================= ==========================================
-    loss                   at most 2,000 columns or rows     more of both
-    ====================== ================================= ==========================================
-    hinge                  interior points, on the rows      proximal Newton steps, conjugate gradients
-                           near the margin first
-    squared hinge          Newton                            Newton, conjugate gradients
-    ====================== ================================= ==========================================
+    ============== ======================= ================================= =======================================
+    loss           rows < 1.5 columns      else, at most 2,000 columns       more of both
+    ============== ======================= ================================= =======================================
+    hinge          Newton on the kernel    SMO on at most 200 rows; interior SMO; beyond 20,000 rows proximal Newton
+                   matrix where bounds     points, on the rows near the      steps by conjugate gradients
+                   do not matter           margin first
+    squared hinge  Newton on the kernel    Newton                            Newton, conjugate gradients
+                   matrix
+    ============== ======================= ================================= =======================================
 
     Parameters
     ----------
@@ -36,6 +42,51 @@ def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
     control
         The limits. An interrupt, too, returns the best solution so far.
     """
+    return solve_linear_models([problem], control)[0]
+
+
+def solve_linear_models(problems: list[LinearProblem], control: Control) -> list[LinearSolution]:
+    """Solve several linear models on the same rows, as those of one class each against the rest.
+
+    Parameters
+    ----------
+    problems
+        As for `solve_linear`; they share `rows`.
+    control
+        The limits. Whoever stops one problem does not want to wait for the others: they are returned as they start.
+    """
+    rows = problems[0].rows
+    if rows.shape[0] * rows.shape[1] > _SMALL:
+        with _controller().limit(limits=1, user_api="blas"):
+            return _one_by_one(problems, control)
+    return _one_by_one(problems, control)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Return what holds BLAS to one thread; finding the libraries takes longer than a small fit.
+
+    NumPy and SciPy each bring their own BLAS, whose threads wait for one another by spinning: on a busy machine of two
+    cores that made fits three to ten times as long. `Rows` uses the cores for what is long.
+    """
+    return ThreadpoolController()
+
+
+def _one_by_one(problems: list[LinearProblem], control: Control) -> list[LinearSolution]:
+    states: list[State | None] = solve_tiny(problems, control) if tiny(problems, control) else [None] * len(problems)
+    solutions = []
+    for problem, state in zip(problems, states, strict=True):
+        solutions.append(_solve_one(problem, state, control))
+        if solutions[-1].certificate.stopped in ("interrupted", "stopped by the caller"):
+            control = replace(control, max_iter=0)
+    return solutions
+
+
+def _solve_one(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
+    if state is not None:
+        v, alpha, certificate = finish(problem, state, control)
+        if certificate.converged:
+            return LinearSolution(*problem.rows.model(v), alpha, certificate)
     rows = problem.rows
     if rows.shape[0] * rows.shape[1] <= _SMALL:
         problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
@@ -84,6 +135,15 @@ def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
 
 
 def _plan(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
+    if by_kernel(problem.rows) and problem.linear is None and _by_kernel(problem, state, control, tol):
+        return
+    if not problem.squared and wide(problem.rows) and problem.linear is None:
+        by_decomposition(problem, state, control, tol)
+        if not exact(problem.rows) or control.exhausted(state.steps):
+            return
+        if finish(problem, state, control)[2].relative_gap <= 2 * tol:  # its own bounds allow for rounding
+            return
+        state.afresh()
     if problem.squared:
         state.method = "semismooth Newton"
         squared_newton(problem, state, control, tol)
@@ -93,6 +153,23 @@ def _plan(problem: LinearProblem, state: State, control: Control, tol: float) ->
     else:
         state.method = "proximal semismooth Newton"
         proximal(problem, state, control, tol)
+
+
+def _by_kernel(problem: LinearProblem, state: State, control: Control, tol: float) -> bool:
+    """Try Newton's method on the kernel matrix; return whether that settles it."""
+    start = state.v
+    state.method = "Newton on the kernel matrix"
+    try:
+        if problem.squared:
+            squared_by_kernel(problem, state, control, tol)
+        elif not proximal_by_kernel(problem, state, control, tol):
+            return False
+    except np.linalg.LinAlgError:
+        state.stopped = "rounding errors"
+    if not state.stopped.startswith("rounding errors"):
+        return True
+    state.afresh().v = start
+    return False
 
 
 def _sample(problem: LinearProblem, rows: int) -> LinearProblem:

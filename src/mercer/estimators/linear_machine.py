@@ -1,0 +1,136 @@
+"""What linear support vector machines share: w itself instead of an expansion, its certificate, its values."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.certify import Certificate, combined
+from mercer.estimators.inputs import positive_weights
+from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
+from mercer.solvers.control import Control, warn_unfinished
+from mercer.solvers.linear_problem import LinearProblem, LinearSolution
+from mercer.solvers.linear_rows import Rows
+from mercer.solvers.linear_solve import solve_linear_models
+from mercer.solvers.linear_verify import check_linear
+
+_STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
+
+
+class LinearMachine(CallbackSupportMixin, BaseEstimator):
+    """What `LinearSVC` and `LinearSVR` share."""
+
+    _losses: tuple[str, str]  # the plain one and the squared one
+
+    def _check(self) -> None:
+        """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
+        name = type(self).__name__
+        if not is_number(self.C) or not 0 < self.C < math.inf:
+            raise ValueError(f"C={self.C!r} of {name} must be a finite number > 0 (SVC has hard margins).")
+        if self.loss not in self._losses:
+            raise ValueError(f"loss={self.loss!r} of {name} must be one of {', '.join(map(repr, self._losses))}.")
+        if not is_number(self.tol) or not 0 < self.tol < 1:
+            raise ValueError(f"tol={self.tol!r} of {name} must be a relative duality gap with 0 < tol < 1.")
+        if not isinstance(self.max_iter, numbers.Integral) or isinstance(self.max_iter, bool) or self.max_iter < -1:
+            raise ValueError(f"max_iter={self.max_iter!r} of {name} must be a whole number >= 0, or -1 for no limit.")
+        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
+            raise ValueError(f"time_limit={self.time_limit!r} of {name} must be a number of seconds > 0, or None.")
+
+    def _weighted(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return the samples that count and C times their weights."""
+        weights, rows = positive_weights(sample_weight, X.shape[0])
+        if rows is not None:
+            X, y = X[rows], y[rows]
+        return X, y, np.full(X.shape[0], float(self.C)) if weights is None else self.C * weights
+
+    def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
+        """Return sign, target and cost of each problem, one per row of coef_."""
+        raise NotImplementedError
+
+    @with_callbacks
+    def _solve(self, data: Any, problems: list[dict[str, Any]], X: Any, y: Any) -> list[LinearSolution]:
+        rows = Rows.of(data, bool(self.fit_intercept))
+        squared = self.loss == self._losses[1]
+        with listening(self, X, y, {}) as report:
+            control = Control(self.tol, self.max_iter, self.time_limit, report=report)
+            return solve_linear_models([LinearProblem(rows, **p, squared=squared) for p in problems], control)
+
+    def _fit(self, data: Any, y: np.ndarray, sample_weight: Any, X: Any, labels: Any) -> np.ndarray:
+        data, y, cost = self._weighted(data, y, sample_weight)
+        solutions = self._solve(data, self._problems(y, cost), X, labels)
+        self.n_iter_ = max(s.certificate.iterations for s in solutions)
+        self.certificate_ = combined(
+            [s.certificate for s in solutions],
+            seconds=max(s.certificate.seconds for s in solutions),
+            check=Recheck(self, [s.alpha for s in solutions]),
+        )
+        self.intercept_ = np.array([s.b for s in solutions])
+        coef = np.array([s.w for s in solutions])
+        if self.certificate_.stopped != "converged":
+            warn_unfinished(self.certificate_.stopped, self.certificate_.relative_gap, self.tol)
+        return coef
+
+    def _values(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        coef = np.atleast_2d(self.coef_).T
+        if sparse.issparse(X) or X.dtype == np.float64:
+            return np.asarray(X @ coef) + self.intercept_
+        values = np.empty((X.shape[0], coef.shape[1]))
+        for i in range(0, len(values), _STRIP):
+            np.dot(X[i : i + _STRIP].astype(np.float64), coef, out=values[i : i + _STRIP])
+        return values + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Recheck:
+    """Recomputes the certificate of a fitted linear model from its training data."""
+
+    def __init__(self, model: LinearMachine, alphas: list[np.ndarray]) -> None:
+        self.model = model
+        self.alphas = alphas
+
+    def __call__(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        model = self.model
+        X, y = model._read(X, y, reset=False)
+        X, y, cost = model._weighted(X, y, sample_weight)
+        if X.shape[0] != self.alphas[0].shape[1]:
+            raise ValueError(
+                f"the model was fitted to {self.alphas[0].shape[1]} samples of positive weight and X has {X.shape[0]}; "
+                "verify with the X, y and sample_weight of the fit."
+            )
+        parts = [
+            check_linear(
+                X,
+                w=w,
+                b=float(b),
+                alpha=alpha,
+                squared=model.loss == model._losses[1],
+                intercept=bool(model.fit_intercept),
+                tol=model.certificate_.tol,
+                **problem,
+            )
+            for problem, alpha, w, b in zip(
+                model._problems(y, cost),
+                self.alphas,
+                np.atleast_2d(model.coef_),
+                np.atleast_1d(model.intercept_),
+                strict=True,
+            )
+        ]
+        return combined(parts)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether the value is a real number; True and False are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

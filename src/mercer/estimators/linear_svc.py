@@ -1,0 +1,165 @@
+"""Linear support vector classification, up to millions of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from mercer.estimators.linear_machine import LinearMachine
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):
+    r"""Linear support vector classification with a free offset.
+
+    .. math:: \min_{w, b} \; \tfrac12 |w|^2 + C \sum_i s_i \, \ell(y_i (w \cdot x_i + b)),
+              \qquad \ell(m) = \max(0, 1 - m) \text{ or its square}
+
+    With the hinge it is `SVC(kernel="linear")`, found without support vectors, in time proportional to the number of
+    rows where there are many. More than two classes are told apart by one machine each, against the rest.
+
+    Parameters
+    ----------
+    loss
+        "hinge" or "squared_hinge".
+    C
+        The price of a unit of loss, > 0.
+    tol
+        The relative duality gap at which to stop.
+    fit_intercept
+        Whether there is an offset b. It is not penalised.
+    class_weight
+        Weights by class as a dictionary, "balanced", or None: C of a sample is multiplied by that of its class.
+    max_iter, time_limit
+        Limits of each machine in steps (-1 for none) and of the whole fit in seconds; the model is the best so far.
+    verbose
+        1 for a progress bar.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        w and b, of shape (1, features) and (1,) for two classes, else one row per class.
+    classes_, n_iter_, n_features_in_
+        As in scikit-learn.
+    certificate_
+        Primal and dual objective, gap and worst KKT residual; `.verify(X, y)` recomputes them.
+
+    Notes
+    -----
+    Differences from scikit-learn's LinearSVC: the offset is not penalised, so that there is no `intercept_scaling` and
+    the answer is that of SVC; the default loss is therefore the hinge; `tol` is a relative duality gap; and
+    nothing is random.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC().fit(X, y)
+    >>> model.coef_.shape, model.certificate_.converged, model.certificate_.verify(X, y).converged
+    ((3, 4), True, True)
+    """
+
+    _losses = ("hinge", "squared_hinge")
+
+    def __init__(
+        self,
+        *,
+        loss: str = "hinge",
+        C: float = 1.0,
+        tol: float = 1e-5,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Find w and b of every class.
+
+        Parameters
+        ----------
+        X
+            A matrix of float32 or float64, dense or sparse; it is not copied.
+        y
+            A class for each row.
+        sample_weight
+            A weight for each row, at least 0.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        data, labels = self._read(X, y, reset=True)
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"LinearSVC needs samples of at least two classes; y has one class only, {self.classes_[0]!r}. "
+                "OneClassSVM describes a single class."
+            )
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+        else:
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+            if not (self.class_weight_ > 0).all():
+                c = self.classes_[int(np.argmin(self.class_weight_))]
+                raise ValueError(
+                    f"class_weight gives class {c!r} the weight {self.class_weight_.min():g}; use one > 0."
+                )
+        self.coef_ = self._fit(data, labels, sample_weight, X, y)
+        return self
+
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+        X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if y.dtype.kind not in "iubU":
+            check_classification_targets(y)
+        return X, y
+
+    def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
+        codes = np.searchsorted(self.classes_, y)
+        counts = np.bincount(codes, minlength=len(self.classes_))
+        if not counts.all():
+            c = self.classes_[int(np.argmin(counts))]
+            raise ValueError(
+                f"no sample of class {c!r} has a positive weight; give it one or leave the class out of y."
+            )
+        cost = cost * self.class_weight_[codes]
+        target = np.broadcast_to(1.0, (1, len(y)))
+        positive = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
+        return [{"sign": np.where(codes == c, 1.0, -1.0)[None], "target": target, "cost": cost} for c in positive]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return w.x + b: one value per row for two classes, else one per class.
+
+        Parameters
+        ----------
+        X
+            The points.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row: the sign of f, or the class whose f is largest.
+
+        Parameters
+        ----------
+        X
+            The points.
+        """
+        values = self._values(X)
+        chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
+        return self.classes_[chosen]
