@@ -65,6 +65,24 @@ def smo(
     max_steps: int,
     exact: bool,
 ) -> tuple[int, float]: ...
+def smo_pair(
+    a: _Floats,
+    b: _Floats,
+    across: _Floats,
+    first: int,
+    rows: _Floats,
+    gradient: _Floats,
+    plus: _Floats,
+    minus: _Floats,
+    upper: _Floats,
+    lower: _Floats,
+    width: _Floats,
+    groups: int,
+    linear: _Floats,
+    tol: float,
+    max_steps: int,
+    out: _Floats,
+) -> None: ...
 def smo_batch(
     K: _Floats,
     start: NDArray[Any],

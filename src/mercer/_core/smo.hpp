@@ -48,6 +48,13 @@ struct Outcome {
   double steps, good;                               // good: 1 where the gap is what was asked for
 };
 
+// The symmetric matrix [a, c; c', b] of two classes: a is n x n, b is m x m, c is n x m with rows ld apart.
+template <class T>
+struct Pair {
+  const T *a = nullptr, *b = nullptr, *c = nullptr;
+  i64 n = 0, m = 0, ld = 0;
+};
+
 template <class T>
 struct Smo {
   // Steps within the block until the violation is at most tol. K is n x n with rows ld apart. With `exact` the
@@ -55,6 +62,8 @@ struct Smo {
   Steps (*solve)(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact);
   // Solve each problem of a batch; v holds the entries of all. What resists is left for others to finish.
   void (*batch)(const T* K, const Batch&, Variables v, Outcome* out);
+  // One problem on a pair of classes; `rows` is room for its matrix, of which only the rows that SMO looks at are made.
+  Outcome (*pair)(const Pair<T>&, T* rows, Variables v, const double* linear, double tol, i64 max_steps);
 };
 
 struct Selection {

@@ -68,10 +68,69 @@ struct Best {
   }
 };
 
+// Where the rows of a problem's matrix come from. SMO looks at few of them: those of other shapes than a plain matrix
+// are put together when they are first asked for.
 template <class T>
+struct Plain {
+  using value = T;
+  const T* K;
+  i64 ld;
+  const T* row(i64 i) { return K + i * ld; }
+  T diag(i64 i) const { return K[i * ld + i]; }
+};
+template <class T>
+struct Lazy {
+  using value = T;
+  Lazy(i64 n, T* rows) : rows_(rows), n_(n), ready_(static_cast<std::size_t>(n), char(0)) {}
+
+ protected:
+  T* rows_;
+  i64 n_;
+  Buffer<char> ready_;
+};
+template <class T>
+struct Gathered : Lazy<T> {
+  Gathered(const T* K, i64 ld, const std::int32_t* at, i64 n, T* rows) : Lazy<T>(n, rows), K(K), ld(ld), at(at) {}
+  const T* row(i64 i) {
+    T* to = this->rows_ + i * this->n_;
+    if (!this->ready_[i]) {
+      for (i64 j = 0; j < this->n_; ++j) to[j] = K[at[i] * ld + at[j]];
+      this->ready_[i] = 1;
+    }
+    return to;
+  }
+  T diag(i64 i) const { return K[at[i] * ld + at[i]]; }
+  const T* K;
+  i64 ld;
+  const std::int32_t* at;
+};
+template <class T>
+struct Joined : Lazy<T> {
+  Joined(const Pair<T>& p, T* rows) : Lazy<T>(p.n + p.m, rows), p(p) {}
+  const T* row(i64 i) {
+    T* to = this->rows_ + i * this->n_;
+    if (!this->ready_[i]) {
+      if (i < p.n) {
+        std::copy_n(p.a + i * p.n, p.n, to);
+        std::copy_n(p.c + i * p.ld, p.m, to + p.n);
+      } else {
+        for (i64 j = 0; j < p.n; ++j) to[j] = p.c[j * p.ld + i - p.n];
+        std::copy_n(p.b + (i - p.n) * p.m, p.m, to + p.n);
+      }
+      this->ready_[i] = 1;
+    }
+    return to;
+  }
+  T diag(i64 i) const { return i < p.n ? p.a[i * p.n + i] : p.b[(i - p.n) * p.m + i - p.n]; }
+  Pair<T> p;
+};
+
+template <class M>
 class Block {
+  using T = typename M::value;
+
  public:
-  Block(const T* K, i64 ld, Variables v) : K_(K), ld_(ld), v_(v), size_((v.n + lanes<T> - 1) / lanes<T> * lanes<T>) {
+  Block(M& K, Variables v) : K_(K), v_(v), size_((v.n + lanes<T> - 1) / lanes<T> * lanes<T>) {
     const auto size = static_cast<std::size_t>(size_);
     for (Buffer<T>* b : {&F_, &diag_}) b->resize(size, T(0));
     for (int g = 0; g < v.groups; ++g) {
@@ -79,7 +138,7 @@ class Block {
       down_[g].resize(size, T(-inf));
     }
     for (i64 i = 0; i < v.n; ++i) {
-      diag_[i] = K[i * ld + i];
+      diag_[i] = K.diag(i);
       refresh(i);
     }
     load_gradient();
@@ -109,7 +168,7 @@ class Block {
         return steps;
       }
       const double fall = double(F_[j]) + down_[group][j] - slope;
-      const double curve = double(diag_[i]) + diag_[j] - 2 * double(K_[i * ld_ + j]);
+      const double curve = double(diag_[i]) + diag_[j] - 2 * double(K_.row(i)[j]);
       const double up = room_up(v_, group, i), down = room_down(v_, group, j);
       const double room = std::min(up, down);
       double step = curve > flat_ ? fall / curve : fall / flat_;
@@ -135,8 +194,11 @@ class Block {
   // Apply the last step to the gradient and find the point whose growth pays most; returns the violation.
   double advance(i64 i, i64 j, T t, int& group, i64& next, T& slope) {
     constexpr i64 L = lanes<T>;
-    const T* a = K_ + i * ld_;
-    const T* b = K_ + j * ld_;
+    const T *a = nullptr, *b = nullptr;
+    if (t != T(0)) {
+      a = K_.row(i);
+      b = K_.row(j);
+    }
     double worst = 0;
     next = -1;
     for (int g = 0; g < v_.groups; ++g) {
@@ -191,7 +253,7 @@ class Block {
   // The partner of i with the largest fall of the objective to second order (Fan, Chen & Lin 2005).
   i64 partner(int group, i64 i, T slope) {
     constexpr i64 L = lanes<T>;
-    const T* row = K_ + i * ld_;
+    const T* row = K_.row(i);
     const T* down = down_[group].data();
     const T* F = F_.data();
     const T own = diag_[i];
@@ -227,8 +289,7 @@ class Block {
     return v;
   }
 
-  const T* K_;
-  i64 ld_;
+  M& K_;
   Variables v_;
   i64 size_;
   T flat_;
@@ -237,36 +298,42 @@ class Block {
 };
 
 // gradient = base + K (b - start), rows with b = start skipped.
-template <class T>
-void recompute(const T* K, i64 ld, const Variables& v, const double* base, const double* start) {
+template <class M>
+void recompute(M& K, const Variables& v, const double* base, const double* start) {
   std::copy_n(base, v.n, v.gradient);
   for (i64 i = 0; i < v.n; ++i) {
     const double change = v.plus[i] - v.minus[i] - start[i];
     if (change == 0) continue;
-    const T* row = K + i * ld;
+    const auto* row = K.row(i);
     for (i64 k = 0; k < v.n; ++k) v.gradient[k] += change * double(row[k]);
   }
 }
 
-template <class T>
-Steps solve(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact) {
+template <class M>
+Steps steps_on(M& K, Variables v, double tol, i64 max_steps, bool exact) {
   Buffer<double> base, start;
   if (exact) {
     base.assign(v.gradient, v.gradient + v.n);
     start.resize(static_cast<std::size_t>(v.n));
     for (i64 i = 0; i < v.n; ++i) start[i] = v.plus[i] - v.minus[i];
   }
-  Block<T> block(K, ld, v);
+  Block<M> block(K, v);
   Steps total;
   for (int round = 0; round < 12; ++round) {
     const Steps steps = block.run(tol, max_steps - total.count);
     total = {total.count + steps.count, steps.violation};
     if (!exact) break;
-    recompute(K, ld, v, base.data(), start.data());
+    recompute(K, v, base.data(), start.data());
     if (steps.count == 0 || total.count >= max_steps) break;
     block.load_gradient();
   }
   return total;
+}
+
+template <class T>
+Steps solve(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact) {
+  Plain<T> plain{K, ld};
+  return steps_on(plain, v, tol, max_steps, exact);
 }
 
 i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::int32_t* old, i64 kept, i64 fresh, i64 size,
@@ -390,33 +457,35 @@ double worst_residual(const Variables& v, const Offsets& o) {
 }
 
 // One problem of a batch: what Decomposition does with the whole matrix, without its ways out of trouble.
-template <class T>
-Outcome small(const T* K, Variables v, const double* linear, double tol, i64 max_steps) {
+template <class M>
+Outcome small(M& K, Variables v, const double* linear, double tol, i64 max_steps) {
   constexpr double eps = std::numeric_limits<double>::epsilon();
   const i64 n = v.n;
-  double steepest = 0, size = 0, largest = 0, total = 0;
+  double steepest = 0, widest = 0, size = 0, largest = 0, total = 0;
   for (i64 i = 0; i < n; ++i) {
     v.gradient[i] = linear[i];
     steepest = std::max(steepest, std::abs(linear[i]));
-    size = std::max(size, std::abs(double(K[i * n + i])));
+    widest = std::max(widest, v.width[i]);
+    size = std::max(size, std::abs(double(K.diag(i))));
     largest = std::max({largest, v.upper[i], v.lower[i]});
     total += v.plus[i] + v.minus[i];
   }
   if (total > 0) {
     Buffer<double> zero(static_cast<std::size_t>(n), 0.0);
-    recompute(K, n, v, linear, zero.data());
+    recompute(K, v, linear, zero.data());
   }
   double target = 1e-3 * (steepest > 0 ? steepest : 1.0);
+  steepest += widest;
   Outcome out{};
   for (;;) {
-    const Steps steps = solve(K, n, v, target, max_steps - i64(out.steps), true);
+    const Steps steps = steps_on(K, v, target, max_steps - i64(out.steps), true);
     out.steps += double(steps.count);
     const Offsets o = offsets(v);
     double quadratic = 0, length = 0, sum = 0;
     for (i64 i = 0; i < n; ++i) {
       const double b = v.plus[i] - v.minus[i], a = v.plus[i] + v.minus[i];
       quadratic += 0.5 * b * (v.gradient[i] + linear[i]) + v.width[i] * a;
-      length += a * std::sqrt(std::abs(double(K[i * n + i])));
+      length += std::abs(b) * std::sqrt(std::abs(double(K.diag(i))));
       sum += a;
     }
     out.dual = -quadratic;
@@ -439,14 +508,18 @@ void batch(const T* K, const Batch& b, Variables v, Outcome* out) {
   Buffer<T> block;
   for (i64 p = 0; p < b.count; ++p) {
     const i64 from = b.start[p], n = b.start[p + 1] - from;
-    const std::int32_t* row = b.row + from;
-    block.resize(static_cast<std::size_t>(n * n));
-    for (i64 i = 0; i < n; ++i)
-      for (i64 j = 0; j < n; ++j) block[i * n + j] = K[row[i] * b.matrix + row[j]];
     const Variables part{n,  v.gradient + from, v.plus + from, v.minus + from, v.upper + from, v.lower + from,
                          v.width + from, v.groups};
-    out[p] = small(block.data(), part, b.linear + from, b.tol, b.max_steps);
+    block.resize(static_cast<std::size_t>(n * n));
+    Gathered<T> gathered(K, b.matrix, b.row + from, n, block.data());
+    out[p] = small(gathered, part, b.linear + from, b.tol, b.max_steps);
   }
+}
+
+template <class T>
+Outcome pair(const Pair<T>& p, T* rows, Variables v, const double* linear, double tol, i64 max_steps) {
+  Joined<T> joined(p, rows);
+  return small(joined, v, linear, tol, max_steps);
 }
 
 }  // namespace mercer::MERCER_ISA
@@ -456,12 +529,12 @@ namespace mercer {
 #define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
 template <>
 const Smo<float>& MERCER_JOIN(smo_, MERCER_ISA)<float>() {
-  static const Smo<float> table{MERCER_ISA::solve<float>, MERCER_ISA::batch<float>};
+  static const Smo<float> table{MERCER_ISA::solve<float>, MERCER_ISA::batch<float>, MERCER_ISA::pair<float>};
   return table;
 }
 template <>
 const Smo<double>& MERCER_JOIN(smo_, MERCER_ISA)<double>() {
-  static const Smo<double> table{MERCER_ISA::solve<double>, MERCER_ISA::batch<double>};
+  static const Smo<double> table{MERCER_ISA::solve<double>, MERCER_ISA::batch<double>, MERCER_ISA::pair<double>};
   return table;
 }
 const Selection& MERCER_JOIN(selection_, MERCER_ISA)() {

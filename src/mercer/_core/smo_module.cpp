@@ -117,10 +117,36 @@ void batch(Array<T> K, Array<i64> start, Array<std::int32_t> row, Output<double>
 }
 
 template <class T>
+void pair(Array<T> a, Array<T> b, Array<T> across, i64 first, Output<T> rows, Output<double> gradient, Output<double> plus,
+          Output<double> minus, Array<double> upper, Array<double> lower, Array<double> width, int groups,
+          Array<double> linear, double tol, i64 max_steps, Output<double> out) {
+  const Variables v = variables(gradient, plus, minus, upper, lower, width, groups);
+  require(a.ndim() == 2 && b.ndim() == 2 && across.ndim() == 2, "a block has the wrong shape");
+  Pair<T> p{a.data(), b.data(), across.data() + first, i64(a.shape(0)), i64(b.shape(0)), i64(across.shape(1))};
+  require(i64(a.shape(1)) == p.n && i64(b.shape(1)) == p.m && i64(across.shape(0)) == p.n && first >= 0 &&
+              first + p.m <= p.ld && p.n + p.m == v.n,
+          "a block has the wrong shape");
+  require(i64(rows.size()) >= v.n * v.n && i64(linear.size()) == v.n, "the vectors of a problem differ in length");
+  require(i64(out.size()) * i64(sizeof(double)) == i64(sizeof(Outcome)), "out has the wrong size");
+  T* room = rows.data();
+  const double* q = linear.data();
+  auto* outcome = reinterpret_cast<Outcome*>(out.data());
+  const Smo<T>* smo;
+  if constexpr (sizeof(T) == 4) smo = tables.single;
+  else smo = tables.wide;
+  nb::gil_scoped_release release;
+  *outcome = smo->pair(p, room, v, q, tol, max_steps);
+}
+
+template <class T>
 void bind_solve(nb::module_& module) {
   module.def("smo", &solve<T>, "K"_a.noconvert(), "gradient"_a.noconvert(), "plus"_a.noconvert(), "minus"_a.noconvert(),
              "upper"_a.noconvert(), "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a, "tol"_a, "max_steps"_a,
              "exact"_a);
+  module.def("smo_pair", &pair<T>, "a"_a.noconvert(), "b"_a.noconvert(), "across"_a.noconvert(), "first"_a,
+             "rows"_a.noconvert(), "gradient"_a.noconvert(), "plus"_a.noconvert(), "minus"_a.noconvert(),
+             "upper"_a.noconvert(), "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a, "linear"_a.noconvert(),
+             "tol"_a, "max_steps"_a, "out"_a.noconvert());
   module.def("smo_batch", &batch<T>, "K"_a.noconvert(), "start"_a.noconvert(), "row"_a.noconvert(),
              "gradient"_a.noconvert(), "plus"_a.noconvert(), "minus"_a.noconvert(), "upper"_a.noconvert(),
              "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a, "linear"_a.noconvert(), "tol"_a, "max_steps"_a,

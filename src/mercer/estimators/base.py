@@ -58,6 +58,7 @@ class Statement:
 
     rows: np.ndarray | None  # None for all
     terms: dict[str, Any]
+    classes: tuple[np.ndarray, np.ndarray] | None = None  # whose rows these are
 
 
 class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
@@ -125,7 +126,7 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
                 if self.checkpoint is not None and len(statements) > 1:
                     control.checkpoint = Path(f"{self.checkpoint}.{number}")
                 problems = [
-                    SVMDual(gram, rows=s.rows, **{**s.terms, **starts[begin + i]})
+                    SVMDual(gram, rows=s.rows, classes=s.classes, **{**s.terms, **starts[begin + i]})
                     for i, s in enumerate(statements[begin:end])
                 ]
                 if number == 0:

@@ -99,7 +99,7 @@ class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
         if len(pairs) == 1:  # the samples stay where they are
             return [Statement(None, self._pair_terms(2.0 * codes - 1.0, weights))]
         return [
-            Statement(rows, self._pair_terms(pairs.signs(i, j), weights[rows]))
+            Statement(rows, self._pair_terms(pairs.signs(i, j), weights[rows]), (pairs.members[i], pairs.members[j]))
             for i, j in pairs
             for rows in (pairs.rows(i, j),)
         ]

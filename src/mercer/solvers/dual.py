@@ -42,6 +42,9 @@ class SVMDual:
         The kernel matrix of the training points (square).
     rows
         Which of the points of `gram` take part; None for all. Many problems, as those of class pairs, share one.
+    classes
+        The two runs of points that `rows` joins, where they are those of a pair of classes. Pairs that have a class in
+        common hold the same array.
     linear, width, upper, lower
         As above, one number per point.
     offset
@@ -59,6 +62,7 @@ class SVMDual:
     plus: np.ndarray | None = None
     minus: np.ndarray | None = None
     rows: np.ndarray | None = None
+    classes: tuple[np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return int(self.gram.shape[0]) if self.rows is None else len(self.rows)
@@ -73,7 +77,7 @@ class SVMDual:
         if self.rows is None:
             return self
         gram = Gram(self.gram.kernel, self.points(), budget=self.gram.given_budget)
-        return replace(self, gram=gram, rows=None)
+        return replace(self, gram=gram, rows=None, classes=None)
 
 
 @dataclass

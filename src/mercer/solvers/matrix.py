@@ -10,9 +10,11 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.points import Comparison, Points
+from mercer.solvers.dual import SVMDual
 
 _SAMPLE = 48  # points on which float32 is compared with float64
 _SCRATCH = 16 * 2**20  # bytes of a matrix that a thread keeps from one problem to the next
+_ROUNDING = 6e-8
 _SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
 _SINGLE_SHARE = 1e-4  # of what distinguishes the values from one another
 
@@ -120,6 +122,37 @@ class Cached:
     def _slices(self, chosen: np.ndarray) -> Any:
         step = max(1, min(256, len(self._gram.cache.slab)))
         return (self._gram.rows(chosen[i : i + step]) for i in range(0, len(chosen), step))
+
+
+def hidden_gap(length: Any, exposed: Any) -> Any:
+    """Return what float32 kernel values could hide of a gap, at worst.
+
+    Rounding moves f(x_i) by about its unit times |x_i| (in feature space) times `length`, the root of the sum of
+    (b_j |x_j|)^2; each free coefficient leaves about half its box times that in the gap: `exposed` is the sum of these
+    boxes, each times |x_i|.
+    """
+    return _ROUNDING * length * exposed / 2
+
+
+def hides(problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray, box: np.ndarray) -> float:
+    """Return what float32 does hide of a gap: measured on some free points, whose f is computed again in float64.
+
+    Parameters
+    ----------
+    problem, b
+        The problem and its coefficients.
+    values
+        f at its points, without the offset, as the solver knows them.
+    free, box
+        Which coefficients are free, and how large their boxes are.
+    """
+    some = np.flatnonzero(free)
+    some = some[np.unique(np.linspace(0, len(some) - 1, _SAMPLE).astype(np.intp))]
+    support = np.flatnonzero(b)
+    points, gram = problem.points(), problem.gram
+    compared = Comparison(gram.kernel.of, points.take(some), points.take(support), gram.comparison.formula)
+    error = np.abs(compared.matvec(b[support]) - values[some]).mean()
+    return 2.0 * float(error) * float(box[free].sum()) / 2
 
 
 def single_is_enough(gram: Gram) -> bool:

@@ -7,6 +7,7 @@ thread; those that do not come out well are returned undone, for `Decomposition`
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from mercer.points import Comparison
 from mercer.points.threads import cores, run
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual import Solution, SVMDual
+from mercer.solvers.matrix import hidden_gap, hides
 from mercer.solvers.planning import WHOLE, method
 
 _AT_ONCE = 20_000  # problems between two looks at the limits
@@ -69,9 +71,25 @@ def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | No
 
 
 def _together(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[Solution | None]:
+    row = np.concatenate([p.rows for p in problems]).astype(np.int32)
+    squares = K.diagonal()[row]
+    return solve_by(lambda start, *rest: _core.smo_batch(K, start, row, *rest), problems, control, squares)
+
+
+def solve_by(
+    call: Callable[..., None], problems: list[SVMDual], control: Control, squares: np.ndarray
+) -> list[Solution | None]:
+    """Solve problems by a function of the core that takes their vectors; None where SMO alone does not do.
+
+    Parameters
+    ----------
+    call
+        Called with where each problem begins, and what `_core.smo_batch` takes from `gradient` on.
+    squares
+        k(x, x) of all their points, in the type of the kernel values.
+    """
     sizes = [len(p) for p in problems]
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    row = np.concatenate([p.rows for p in problems]).astype(np.int32)
 
     def joined(name: str) -> np.ndarray:
         values = [getattr(p, name) for p in problems]
@@ -86,15 +104,26 @@ def _together(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[
     finite = bool(np.isfinite(upper).all() and np.isfinite(lower).all())
     if not finite or (plus < 0).any() or (plus > upper).any() or (minus < 0).any() or (minus > lower).any():
         return [None] * len(problems)  # a hard margin, or an error that the other way explains
-    _core.smo_batch(K, start, row, *vectors, groups, linear, control.tol, _STEPS * (max(sizes) + 100), out)
+    call(start, *vectors, groups, linear, control.tol, _STEPS * (max(sizes) + 100), out)
     values = gradient - linear
-    name = str(K.dtype)
+    name = str(squares.dtype)
+    if squares.dtype == np.float32:
+        square = np.abs(squares.astype(np.float64))
+        box = upper + lower
+        free = ((plus > 0) & (plus < upper)) | ((minus > 0) & (minus < lower))
+        lengths = np.sqrt(np.add.reduceat(square * (plus - minus) ** 2, start[:-1]))
+        exposed = np.add.reduceat(np.where(free, np.sqrt(square) * box, 0.0), start[:-1])
+        allowed = 0.3 * control.tol * np.maximum(np.abs(out[:, 0]), np.abs(out[:, 1]))
+        for p in np.flatnonzero(hidden_gap(lengths, exposed) > allowed):
+            at = slice(start[p], start[p + 1])
+            if out[p, 7] and hides(problems[p], (plus - minus)[at], values[at], free[at], box[at]) > allowed[p]:
+                out[p, 7] = 0.0
     found: list[Solution | None] = []
-    for p, (primal, dual, rounding, kkt, above, below, steps, good) in enumerate(out.tolist()):
+    for k, (primal, dual, rounding, kkt, above, below, steps, good) in enumerate(out.tolist()):
         if not good:
             found.append(None)
             continue
-        a, b = start[p], start[p + 1]
+        a, b = start[k], start[k + 1]
         offset, half = (above - below) / 2, -(above + below) / 2
         certificate = Certificate(
             primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), 0.0, rounding, name

@@ -6,6 +6,7 @@ from mercer.points.threads import run
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.hard import is_hard, solve_hard, solve_soft
+from mercer.solvers.pairs import pairs_of_classes, solve_pairs
 from mercer.solvers.planning import WHOLE
 from mercer.solvers.small import shares_small_matrix, solve_small
 
@@ -31,11 +32,13 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
     if len(problems) == 1:
         return [_solve(problems[0], control)]
     found: list[Solution | None] = [None] * len(problems)
-    if shares_small_matrix(problems, control):
-        try:
+    try:
+        if shares_small_matrix(problems, control):
             found = solve_small(problems, control)
-        except KeyboardInterrupt:
-            control.cancel()
+        elif pairs_of_classes(problems, control):
+            found = solve_pairs(problems, control)
+    except KeyboardInterrupt:
+        control.cancel()
 
     def one(i: int) -> None:
         if found[i] is None:
