@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,6 @@ class Comparison:
     Traceable formulas on NumPy or SciPy data run in the core, in strips that stay in the cache. Others (a
     Python function, a Bessel function, torch tensors) are evaluated on tiles by array operations.
 
-    `inexact` holds the paths on which squared distances are taken from inner products, and by how much they may be off.
     """
 
     def __init__(
@@ -74,11 +73,9 @@ class Comparison:
         if formula is None and not self.foreign:
             formula = symbolic.trace(of, left)
         self._formula = None if self.foreign else formula
-        self._job: Any = None
         self.dtype: Any = None
-        self.inexact: dict[symbolic.Path, float] = {}
         if self._formula is not None:
-            self._build(self._formula)
+            self._look(self._formula)
         else:
             self._probe()
 
@@ -90,7 +87,7 @@ class Comparison:
     @property
     def compiled(self) -> bool:
         """Whether the core runs the formula."""
-        return self._job is not None
+        return self._formula is not None
 
     @property
     def formula(self) -> symbolic.Formula | None:
@@ -99,18 +96,36 @@ class Comparison:
 
     # -- the core's way ---------------------------------------------------------------------------------
 
-    def _build(self, formula: symbolic.Formula) -> None:
-        views: dict[symbolic.Path, tuple[Points, Points]] = {}
+    def _look(self, formula: symbolic.Formula) -> None:
+        """Read the points as the formula sees them, and say early what does not fit."""
+        self._sides: dict[symbolic.Path, tuple[Points, Points]] = {}
         for leaf in symbolic.leaves(formula):
-            if leaf.path not in views:
-                views[leaf.path] = self._views(leaf.path)
+            if leaf.path not in self._sides:
+                self._sides[leaf.path] = self._views(leaf.path)
         stats = symbolic.statistics(formula)
         for leaf in stats:
-            self._check(leaf, *views[leaf.path])
-        self.dtype = _common_type([side for leaf in stats for side in views[leaf.path]] or [self.left, self.right])
-        extreme = frozenset(leaf for leaf in stats if self._is_extreme(leaf, *views[leaf.path]))
-        self.inexact = {} if extreme else self._by_products(formula, views)
-        program = compile_formula(formula, extreme, self._derivable(views, formula))
+            self._check(leaf, *self._sides[leaf.path])
+        used = [side for leaf in stats for side in self._sides[leaf.path]]
+        self.dtype = _common_type(used or [self.left, self.right])
+
+    @cached_property
+    def _extreme(self) -> frozenset[symbolic.StatLeaf]:
+        if self._formula is None:
+            return frozenset()
+        stats = symbolic.statistics(self._formula)
+        return frozenset(leaf for leaf in stats if self._is_extreme(leaf, *self._sides[leaf.path]))
+
+    @cached_property
+    def inexact(self) -> dict[symbolic.Path, float]:
+        """The paths on which squared distances come from inner products, and by how much they may be off."""
+        return {} if self._formula is None or self._extreme else self._by_products(self._formula, self._sides)
+
+    @cached_property
+    def _job(self) -> Any:
+        """The work as the core takes it; made when values are first asked for, since packing the points costs."""
+        assert self._formula is not None
+        views = self._sides
+        program = compile_formula(self._formula, self._extreme, self._derivable(views, self._formula))
         operands = [
             self._inner_products(leaf, *views[leaf.path])
             if leaf.kind == "sqdist" and leaf.path in self.inexact
@@ -121,7 +136,7 @@ class Comparison:
         cols = [self._vector(views[leaf.path][1].values(leaf.function)) for leaf in program.cols]
         job = _core.JobFloat32 if self.dtype == np.float32 else _core.JobFloat64
         n, m = self.shape
-        self._job = job(program.code, program.constants, program.registers, program.result, operands, rows, cols, n, m)
+        return job(program.code, program.constants, program.registers, program.result, operands, rows, cols, n, m)
 
     def _views(self, path: symbolic.Path) -> tuple[Points, Points]:
         left, right = self.left, self.right
@@ -281,12 +296,13 @@ class Comparison:
         n, m = self.shape
         if out is None:
             out = np.empty((n, m), self.dtype)
+        job = self._job
         if n * m <= _INLINE:
-            return out, self._job.dense_symmetric(0, n, out) if self.symmetric else self._job.dense(0, n, 0, m, out)
+            return out, job.dense_symmetric(0, n, out) if self.symmetric else job.dense(0, n, 0, m, out)
         if self.symmetric:
-            done = run(lambda r: self._job.dense_symmetric(r, min(r + _BAND, n), out), range(0, n, _BAND))
+            done = run(lambda r: job.dense_symmetric(r, min(r + _BAND, n), out), range(0, n, _BAND))
         else:
-            done = run(lambda r: self._job.dense(r, min(r + _BAND, n), 0, m, out[r : r + _BAND]), range(0, n, _BAND))
+            done = run(lambda r: job.dense(r, min(r + _BAND, n), 0, m, out[r : r + _BAND]), range(0, n, _BAND))
         return out, all(done)
 
     def _fill(self, span: tuple[int, int], out: np.ndarray) -> None:
@@ -322,10 +338,11 @@ class Comparison:
             return self.matvec(v.real) + 1j * self.matvec(v.imag)
         columns = np.ascontiguousarray(v.reshape(m, -1), dtype=self.dtype)
         k = columns.shape[1]
+        job = self._job
         if self.symmetric:
             step = cores() if n * n * k > _INLINE else 1
             parts = [np.zeros((n, k)) for _ in range(step)]
-            run(lambda i: self._job.matvec_symmetric(i, step, columns, parts[i]), range(step))
+            run(lambda i: job.matvec_symmetric(i, step, columns, parts[i]), range(step))
             out = parts[0]
             for part in parts[1:]:
                 out += part
@@ -333,7 +350,7 @@ class Comparison:
             out = np.zeros((n, k))
             height = -(-n // cores()) if n * m * k > _INLINE else n
             spans = [(r, min(r + height, n)) for r in range(0, n, height)]
-            run(lambda s: self._job.matvec(s[0], s[1], columns, out[s[0] : s[1]]), spans)
+            run(lambda s: job.matvec(s[0], s[1], columns, out[s[0] : s[1]]), spans)
         if not np.isfinite(out).all():
             self._explain_overflow(v)
         return out.reshape((n, *v.shape[1:])).astype(np.result_type(self.dtype, v.dtype), copy=False)

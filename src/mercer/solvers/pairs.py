@@ -6,8 +6,6 @@ the same in every pair of the class: each is computed once, and the third by one
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,12 +72,7 @@ def solve_pairs(problems: list[SVMDual], control: Control) -> list[Solution | No
             across: np.ndarray = across,
             stops: np.ndarray = stops,
         ) -> None:
-            started = time.perf_counter()
-            solution = _solve(problems[group[k]], blocks[0], blocks[k + 1], across, int(stops[k]), control)
-            if solution is not None:
-                seconds = time.perf_counter() - started
-                solution.certificate = replace(solution.certificate, seconds=seconds)
-            found[group[k]] = solution
+            found[group[k]] = _solve(problems[group[k]], blocks[0], blocks[k + 1], across, int(stops[k]), control)
 
         run(one, range(len(group)))
     return found

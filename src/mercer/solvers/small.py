@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -43,7 +42,6 @@ def shares_small_matrix(problems: list[SVMDual], control: Control) -> bool:
 
 def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | None]:
     """Solve the problems together; None for those that need more than SMO."""
-    started = time.perf_counter()
     largest = max(problems, key=len)
     gram = largest.gram
     single = method(largest, control).single
@@ -59,14 +57,11 @@ def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | No
         shares = [some[a:b] for a, b in pairwise(cuts) if a < b]
         for share in run(lambda share: _together(K, share, control), shares):
             found += share
-        support = sum(int(np.count_nonzero(s.coefficients)) for s in found if s is not None)
-        dual = sum(s.certificate.dual for s in found if s is not None)
-        if control.tell(iteration=len(found), gap=control.tol, dual=dual, support=support):
-            control.cancel()
-    seconds = (time.perf_counter() - started) / len(problems)
-    for solution in found:
-        if solution is not None:
-            solution.certificate = replace(solution.certificate, seconds=seconds)
+        if control.report is not None:
+            support = sum(int(np.count_nonzero(s.coefficients)) for s in found if s is not None)
+            dual = sum(s.certificate.dual for s in found if s is not None)
+            if control.tell(iteration=len(found), gap=control.tol, dual=dual, support=support):
+                control.cancel()
     return found
 
 
@@ -88,11 +83,16 @@ def solve_by(
     squares
         k(x, x) of all their points, in the type of the kernel values.
     """
+    began = time.perf_counter()
     sizes = [len(p) for p in problems]
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def joined(name: str) -> np.ndarray:
         values = [getattr(p, name) for p in problems]
+        if all(isinstance(v, np.ndarray) and len(v) == n for v, n in zip(values, sizes, strict=True)):
+            return check_vector(name, np.concatenate(values), int(start[-1]))
+        if all(v is None or (isinstance(v, float) and v == 0) for v in values):
+            return np.zeros(int(start[-1]))
         values = [0.0 if v is None else v for v in values]
         return np.concatenate([check_vector(name, v, n) for v, n in zip(values, sizes, strict=True)])
 
@@ -119,6 +119,7 @@ def solve_by(
             if out[p, 7] and hides(problems[p], (plus - minus)[at], values[at], free[at], box[at]) > allowed[p]:
                 out[p, 7] = 0.0
     found: list[Solution | None] = []
+    seconds = (time.perf_counter() - began) / len(problems)
     for k, (primal, dual, rounding, kkt, above, below, steps, good) in enumerate(out.tolist()):
         if not good:
             found.append(None)
@@ -126,7 +127,7 @@ def solve_by(
         a, b = start[k], start[k + 1]
         offset, half = (above - below) / 2, -(above + below) / 2
         certificate = Certificate(
-            primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), 0.0, rounding, name
+            primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), seconds, rounding, name
         )
         row_of_history = (steps, dual, max(0.0, primal - dual - rounding) / max(abs(primal), abs(dual), 1e-300), 0, 0.0)
         found.append(
