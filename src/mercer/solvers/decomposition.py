@@ -82,7 +82,7 @@ class Decomposition(Course):
                 self._shrink()
                 continue
             working = out[:count]
-            self._work(working, max(0.1 * violation, 0.3 * target))
+            self._work(working, max(0.2 * violation, 0.5 * target))
             if (reason := self._pause()) is not None:
                 self._wake()
                 self._note()

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import _core
 from mercer.points import Comparison
-from mercer.points.threads import run
+from mercer.points.threads import cores, run
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.matrix import give_back, scratch
@@ -30,7 +30,7 @@ def pairs_of_classes(problems: list[SVMDual], control: Control) -> bool:
     if not plain or len(problems) < 3 or any(p.classes is None or p.gram is not gram for p in problems):
         return False
     sizes = {id(c): len(c) for p in problems for c in p.classes or ()}
-    held = 8 * (sum(n * n for n in sizes.values()) + max(sizes.values()) * gram.shape[0])
+    held = 8 * (sum(n * n for n in sizes.values()) + cores() * max(sizes.values()) * gram.shape[0])
     return held <= gram.budget // _SHARE and all(method(p, control).whole for p in problems)
 
 
@@ -46,35 +46,23 @@ def solve_pairs(problems: list[SVMDual], control: Control) -> list[Solution | No
     for i, problem in enumerate(problems):
         groups.setdefault(id(_classes(problem)[0]), []).append(i)
 
-    def within(rows: np.ndarray) -> np.ndarray:
-        if id(rows) not in own:
-            own[id(rows)] = Comparison(of, points.take(rows), None, formula).dense()
-        return own[id(rows)]
+    members = {id(c): c for p in problems for c in _classes(p)}
 
-    wide = max(
-        sum(len(_classes(problems[i])[1]) for i in g) * len(_classes(problems[g[0]])[0]) for g in groups.values()
-    )
-    memory = np.empty(wide, points.dtype)  # fresh memory is dear: one piece for all groups
-    for group in groups.values():
+    def within(key: int) -> None:
+        own[key] = Comparison(of, points.take(members[key]), None, formula).dense()
+
+    def one_against_all(group: list[int]) -> None:
         if control.exhausted(0) is not None:
-            break
-        a = _classes(problems[group[0]])[0]
-        partners = [_classes(problems[i])[1] for i in group]
-        blocks = [within(a), *map(within, partners)]
-        compared = Comparison(of, points.take(a), points.take(np.concatenate(partners)), formula)
-        across = compared.dense(memory[: compared.shape[0] * compared.shape[1]].reshape(compared.shape))
-        stops = np.cumsum([len(b) for b in partners])
+            return
+        a, partners = _classes(problems[group[0]])[0], [_classes(problems[i])[1] for i in group]
+        across = Comparison(of, points.take(a), points.take(np.concatenate(partners)), formula).dense()
+        stop = 0
+        for i, b in zip(group, partners, strict=True):
+            stop += len(b)
+            found[i] = _solve(problems[i], own[id(a)], own[id(b)], across, stop, control)
 
-        def one(
-            k: int,
-            group: list[int] = group,
-            blocks: list[np.ndarray] = blocks,
-            across: np.ndarray = across,
-            stops: np.ndarray = stops,
-        ) -> None:
-            found[group[k]] = _solve(problems[group[k]], blocks[0], blocks[k + 1], across, int(stops[k]), control)
-
-        run(one, range(len(group)))
+    run(within, members)
+    run(one_against_all, sorted(groups.values(), key=lambda g: -len(g)))
     return found
 
 

@@ -11,7 +11,7 @@ from mercer.solvers.dual import SVMDual
 from mercer.solvers.matrix import single_is_enough
 
 WHOLE = 3000  # points up to which the whole matrix is one working set
-LARGEST = 4096  # points of a working set
+LARGEST = 3072  # points of a working set
 _SURELY = 2**16  # bytes that any budget allows; asking the system what is free takes longer than such a fit
 _DOUBLE = 600  # points up to which float64 costs nothing
 _SINGLE_TOL = 1e-6  # the smallest relative gap that is looked for in float32
