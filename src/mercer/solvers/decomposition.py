@@ -19,7 +19,8 @@ from mercer.solvers.course import CHUNK, FLOOR, Course
 from mercer.solvers.dual import SVMDual
 from mercer.solvers.planning import Method
 
-_SMALLEST = 1024  # points of a working set, if there are as many
+_SMALLEST = 1536  # points of a working set, if there are as many
+_HALVED = 2048  # points of a working set of which half are new each time; of a larger one, a quarter
 _BARRIER = 2048  # the largest working set that is factorised when SMO crawls in it
 CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
 _HELD = 6000  # points of a matrix that is factorised when nothing else helps
@@ -93,7 +94,7 @@ class Decomposition(Course):
         if self.outer % 4 == 0:
             self._free = int(np.count_nonzero(self.state.free))
         size = min(self.method.size, max(_SMALLEST, self._free + self._free // 8 + 512))
-        return size, size // 2 if size <= 2 * _SMALLEST else size // 4
+        return size, size // 2 if size <= _HALVED else size // 4
 
     def _work(self, working: np.ndarray, tol: float) -> None:
         """Solve for the working set, then tell the hot points what moved."""
