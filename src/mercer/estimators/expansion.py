@@ -83,4 +83,3 @@ class Expansion:
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_parts"}
-

@@ -44,6 +44,9 @@ class Comparison:
         The points. Where `right` is None it is the left ones, and symmetric work is done once.
     formula
         The traced form of `of`, when the caller has it already.
+    harmless
+        The relative error of values up to which distances may be taken from inner products; None for what is promised
+        of kernel values. A caller that checks its result by other means may allow more.
 
     Notes
     -----
@@ -58,8 +61,10 @@ class Comparison:
         left: Points,
         right: Points | None = None,
         formula: symbolic.Formula | None = None,
+        harmless: float | None = None,
     ) -> None:
         self.of = of
+        self._harmless = harmless
         self.left = left
         self.right = left if right is None else right
         self.symmetric = self.right is left
@@ -173,7 +178,7 @@ class Comparison:
             x, z = left.centred(centre), right.centred(centre)
             units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
             error = units * float(np.finfo(left.dtype).eps) * max(x.radius, z.radius)
-            if magnified * error <= _HARMLESS[left.dtype]:
+            if magnified * error <= (self._harmless or _HARMLESS[left.dtype]):
                 found[path] = error
         return found
 

@@ -15,6 +15,7 @@ from mercer.solvers.dual import SVMDual
 _SAMPLE = 48  # points on which float32 is compared with float64
 _SCRATCH = 16 * 2**20  # bytes of a matrix that a thread keeps from one problem to the next
 _ROUNDING = 6e-8
+_FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; elsewhere it is far smaller
 _SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
 _SINGLE_SHARE = 1e-4  # of what distinguishes the values from one another
 
@@ -40,6 +41,8 @@ class Streamed:
         self._formula = gram.comparison.formula
         self._last: tuple[Any, Points] = (None, points)
         self.dtype = Comparison(self._of, points.take(slice(0, 1)), None, self._formula).dtype
+        # Errors of float32 values that matter are found by `hides` before a fit is called converged.
+        self._harmless = _FORGIVEN if self.dtype == np.float32 else None
         self._buffer = np.empty(0, self.dtype)  # fresh memory is dear
 
     def block(self, chosen: np.ndarray) -> np.ndarray:
@@ -47,7 +50,7 @@ class Streamed:
         if self._buffer.size < w * w:
             self._buffer = np.empty(w * w, self.dtype)
         out = self._buffer[: w * w].reshape(w, w)
-        return Comparison(self._of, self._points.take(chosen), None, self._formula).dense(out)
+        return Comparison(self._of, self._points.take(chosen), None, self._formula, self._harmless).dense(out)
 
     def product(self, rows: np.ndarray | None, cols: np.ndarray, v: np.ndarray) -> np.ndarray:
         if rows is None:
@@ -56,7 +59,8 @@ class Streamed:
             if self._last[0] is not rows:  # the same rows are asked for many times
                 self._last = (rows, self._points.take(rows))
             left = self._last[1]
-        return Comparison(self._of, left, self._points.take(cols), self._formula).matvec(v).astype(np.float64)
+        right = self._points.take(cols)
+        return Comparison(self._of, left, right, self._formula, self._harmless).matvec(v).astype(np.float64)
 
 
 class Held:
@@ -147,6 +151,8 @@ def hides(problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray,
         Which coefficients are free, and how large their boxes are.
     """
     some = np.flatnonzero(free)
+    if not some.size:
+        return 0.0  # at a bound, a small error of f changes nothing
     some = some[np.unique(np.linspace(0, len(some) - 1, _SAMPLE).astype(np.intp))]
     support = np.flatnonzero(b)
     points, gram = problem.points(), problem.gram
