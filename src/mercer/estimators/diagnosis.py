@@ -27,7 +27,6 @@ def diagnose(
     labels: Any = None,
     C: float | None = None,
     unit: float = 1.0,
-    all_at_bound: bool = False,
     names: Any = None,
 ) -> str | None:
     """Return one sentence with the cause of trouble, the value seen and the remedy; None where nothing is seen.
@@ -47,8 +46,6 @@ def diagnose(
         The price of slack (times the largest weight), for a model that has one.
     unit
         What f is measured in: 1 for a classifier, the spread of the targets for a regressor.
-    all_at_bound
-        Whether every coefficient of the solution is at its bound.
     names
         The names of the features, where X had them.
 
@@ -73,7 +70,7 @@ def diagnose(
     said = _sample(K, kernel)
     if said is None and labels is not None and matrix is not None:
         said = _contradictions(matrix, np.asarray(labels))
-    return said if said is not None else _price(C, float(np.abs(K.diagonal()).max()), unit, all_at_bound)
+    return said if said is not None else _price(C, float(np.abs(K.diagonal()).max()), unit)
 
 
 def _values(kernel: Kernel, points: Points) -> np.ndarray:
@@ -194,15 +191,10 @@ def _contradictions(X: Any, labels: np.ndarray) -> str | None:
     )
 
 
-def _price(C: float | None, largest: float, unit: float, all_at_bound: bool) -> str | None:
+def _price(C: float | None, largest: float, unit: float) -> str | None:
     """Say that C is out of proportion to the kernel's values."""
     if C is None:
         return None
-    if all_at_bound:
-        return (
-            f"C={C:g} is so small beside kernel values of {largest:.2g} that every coefficient is at its bound: the "
-            "model weighs all samples alike; raise C."
-        )
     if unit > 0 and C * (largest / unit) >= _HUGE:
         beside = "" if unit == 1 else f" and targets that spread by {unit:.2g}"
         return (
