@@ -1,10 +1,43 @@
-"""Losses: what a prediction f costs when the truth is y."""
+"""Losses: what a prediction f costs when the truth is y. Penalties: what the norm of a function costs."""
 
-from mercer.losses.base import Loss
+from mercer.losses.absolute import Absolute
+from mercer.losses.base import Box, Loss
 from mercer.losses.epsilon_insensitive import EpsilonInsensitive
+from mercer.losses.expectile import Expectile
+from mercer.losses.exponential import Exponential
 from mercer.losses.hinge import Hinge
+from mercer.losses.huber import Huber
+from mercer.losses.logistic import Logistic
+from mercer.losses.multinomial import Multinomial
+from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
 from mercer.losses.perceptron import PerceptronLoss
+from mercer.losses.pinball import Pinball
+from mercer.losses.poisson import Poisson
+from mercer.losses.smoothed_hinge import SmoothedHinge
+from mercer.losses.squared import Squared
 from mercer.losses.squared_epsilon_insensitive import SquaredEpsilonInsensitive
 from mercer.losses.squared_hinge import SquaredHinge
 
-__all__ = ["Loss", "Hinge", "SquaredHinge", "PerceptronLoss", "EpsilonInsensitive", "SquaredEpsilonInsensitive"]
+__all__ = [
+    "Loss",
+    "Box",
+    "Squared",
+    "Absolute",
+    "EpsilonInsensitive",
+    "SquaredEpsilonInsensitive",
+    "Huber",
+    "Pinball",
+    "Expectile",
+    "Logistic",
+    "Hinge",
+    "SquaredHinge",
+    "SmoothedHinge",
+    "PerceptronLoss",
+    "Exponential",
+    "Poisson",
+    "Multinomial",
+    "Penalty",
+    "SquaredNorm",
+    "Norm",
+    "Ball",
+]

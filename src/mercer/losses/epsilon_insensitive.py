@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import check_number
-from mercer.losses.base import Loss
+from mercer.losses.base import Box, Loss
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class EpsilonInsensitive(Loss):
 
     - derivative: the sign of f - y outside the tube, 0 inside
     - conjugate: L*(y, u) = u y + epsilon |u| for \|u\| <= 1, else infinite
+    - box: linear = -y, width = epsilon, upper = lower = 1
     - prox: f moves towards the tube by at most `step`
 
     Parameters
@@ -46,11 +47,18 @@ class EpsilonInsensitive(Loss):
         t = np.subtract(f, y)
         return np.where(np.abs(t) > self.epsilon, np.sign(t), 0.0)
 
+    @np.errstate(over="ignore")
     def conjugate(self, y: Any, u: Any) -> np.ndarray:
         size = np.abs(u)
         return np.where(size <= 1.0, np.multiply(u, y) + self.epsilon * size, np.inf)
 
-    def prox(self, y: Any, f: Any, step: float) -> np.ndarray:
+    def prox(self, y: Any, f: Any, step: Any) -> np.ndarray:
         t = np.subtract(f, y)
-        size = np.abs(t)
-        return y + np.sign(t) * np.minimum(size, np.maximum(size - step, self.epsilon))
+        beyond = np.abs(t) - self.epsilon
+        edge = y + np.sign(t) * self.epsilon
+        return np.where(beyond <= 0.0, f, np.where(beyond <= step, edge, f - np.sign(t) * step))
+
+    def box(self, y: Any) -> Box:
+        y = np.asarray(y, dtype=float)
+        one = np.ones_like(y)
+        return Box(-y, np.full_like(y, self.epsilon), one, one)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.losses.base import Loss
+from mercer.losses.base import Box, Loss
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Hinge(Loss):
 
     - derivative: -y where y f < 1, else 0 (at the kink any number between)
     - conjugate: L*(y, u) = y u for -1 <= y u <= 0, else infinite
+    - box: linear = -y, width = 0, upper = 1 where y = 1, lower = 1 where y = -1, else 0
     - prox: y f moves towards 1 by at most `step`, and stays where it is beyond
 
     Examples
@@ -40,6 +41,10 @@ class Hinge(Loss):
         s = np.multiply(y, u)
         return np.where((s >= -1.0) & (s <= 0.0), s, np.inf)
 
-    def prox(self, y: Any, f: Any, step: float) -> np.ndarray:
+    def prox(self, y: Any, f: Any, step: Any) -> np.ndarray:
         m = np.multiply(y, f)
         return np.multiply(y, np.maximum(m, np.minimum(m + step, 1.0)))
+
+    def box(self, y: Any) -> Box:
+        y = np.asarray(y, dtype=float)
+        return Box(-y, np.zeros_like(y), np.where(y > 0.0, 1.0, 0.0), np.where(y < 0.0, 1.0, 0.0))

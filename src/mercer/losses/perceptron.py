@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.losses.base import Loss
+from mercer.losses.base import Box, Loss
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class PerceptronLoss(Loss):
     - derivative: -y where y f <= 0, else 0. At f = 0, where any number between is a subgradient, the choice makes a
       step of gradient descent the perceptron's update on a mistake.
     - conjugate: L*(y, u) = 0 for -1 <= y u <= 0, else infinite
+    - box: linear = width = 0, upper = 1 where y = 1, lower = 1 where y = -1, else 0
     - prox: y f moves towards 0 by at most `step` where it is negative
 
     Examples
@@ -39,6 +40,11 @@ class PerceptronLoss(Loss):
         s = np.multiply(y, u)
         return np.where((s >= -1.0) & (s <= 0.0), 0.0, np.inf)
 
-    def prox(self, y: Any, f: Any, step: float) -> np.ndarray:
+    def prox(self, y: Any, f: Any, step: Any) -> np.ndarray:
         m = np.multiply(y, f)
         return np.multiply(y, np.maximum(m, np.minimum(m + step, 0.0)))
+
+    def box(self, y: Any) -> Box:
+        y = np.asarray(y, dtype=float)
+        zero = np.zeros_like(y)
+        return Box(zero, zero, np.where(y > 0.0, 1.0, 0.0), np.where(y < 0.0, 1.0, 0.0))

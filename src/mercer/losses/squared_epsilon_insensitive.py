@@ -18,6 +18,7 @@ class SquaredEpsilonInsensitive(Loss):
     .. math:: L(y, f) = \max(0, |f - y| - \varepsilon)^2, \qquad y \in \mathbb R
 
     - derivative: 2 sign(f - y) max(0, \|f - y\| - epsilon)
+    - curvature: 2 where \|f - y\| >= epsilon, else 0
     - conjugate: L*(y, u) = u y + epsilon \|u\| + u²/4
     - prox: the distance from the tube is divided by 1 + 2 step
 
@@ -40,6 +41,7 @@ class SquaredEpsilonInsensitive(Loss):
     def __post_init__(self) -> None:
         check_number(self, "epsilon", self.epsilon, closed=True)
 
+    @np.errstate(over="ignore")
     def value(self, y: Any, f: Any) -> np.ndarray:
         return np.maximum(0.0, np.abs(np.subtract(f, y)) - self.epsilon) ** 2
 
@@ -47,10 +49,15 @@ class SquaredEpsilonInsensitive(Loss):
         t = np.subtract(f, y)
         return 2.0 * np.sign(t) * np.maximum(0.0, np.abs(t) - self.epsilon)
 
-    def conjugate(self, y: Any, u: Any) -> np.ndarray:
-        return np.multiply(u, y) + self.epsilon * np.abs(u) + np.square(u) / 4.0
+    def curvature(self, y: Any, f: Any) -> np.ndarray:
+        return np.where(np.abs(np.subtract(f, y)) >= self.epsilon, 2.0, 0.0)
 
-    def prox(self, y: Any, f: Any, step: float) -> np.ndarray:
+    @np.errstate(over="ignore")
+    def conjugate(self, y: Any, u: Any) -> np.ndarray:
+        return np.multiply(u, y + np.multiply(0.25, u)) + self.epsilon * np.abs(u)
+
+    def prox(self, y: Any, f: Any, step: Any) -> np.ndarray:
         t = np.subtract(f, y)
-        beyond = np.maximum(0.0, np.abs(t) - self.epsilon)
-        return f - np.sign(t) * beyond * (1.0 - 1.0 / (1.0 + 2.0 * step))
+        edge = y + np.sign(t) * self.epsilon
+        pull = np.multiply(2.0, step)
+        return np.where(np.abs(t) <= self.epsilon, f, f / (1.0 + pull) + edge * (pull / (1.0 + pull)))

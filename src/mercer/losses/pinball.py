@@ -1,0 +1,64 @@
+"""The loss of quantile regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.losses.base import Box, Loss, check_quantile
+
+
+@dataclass(frozen=True)
+class Pinball(Loss):
+    r"""The tilted absolute error; its best constant is a quantile (Koenker and Bassett, 1978).
+
+    .. math:: L(y, f) = \max(q\,(y - f),\ (1 - q)(f - y)), \qquad y \in \mathbb R
+
+    A prediction that is too low costs q per unit, one that is too high 1 - q. At q = 1/2 it is half of `Absolute`.
+
+    - derivative: -q where f < y, 1 - q where f > y, 0 where they are equal
+    - conjugate: L*(y, u) = u y for -q <= u <= 1 - q, else infinite
+    - box: linear = -y, width = 0, upper = q, lower = 1 - q
+    - prox: f moves towards y, by at most q `step` from below and (1 - q) `step` from above
+
+    Parameters
+    ----------
+    quantile
+        The share q of truths that should lie below the prediction, between 0 and 1.
+
+    Examples
+    --------
+    >>> Pinball(0.75).value(1.0, [1.0, 2.0, 0.0])
+    array([0.  , 0.25, 0.75])
+    """
+
+    quantile: float = 0.5
+
+    target = "real"
+
+    def __post_init__(self) -> None:
+        check_quantile(self, self.quantile)
+
+    def value(self, y: Any, f: Any) -> np.ndarray:
+        t = np.subtract(f, y, dtype=float)
+        return np.maximum(-self.quantile * t, (1.0 - self.quantile) * t)
+
+    def derivative(self, y: Any, f: Any) -> np.ndarray:
+        t = np.subtract(f, y, dtype=float)
+        return np.where(t > 0.0, 1.0 - self.quantile, np.where(t < 0.0, -self.quantile, 0.0))
+
+    @np.errstate(over="ignore")
+    def conjugate(self, y: Any, u: Any) -> np.ndarray:
+        u = np.asarray(u, dtype=float)
+        return np.where((u >= -self.quantile) & (u <= 1.0 - self.quantile), u * y, np.inf)
+
+    def prox(self, y: Any, f: Any, step: Any) -> np.ndarray:
+        t = np.subtract(f, y)
+        up, down = np.multiply(self.quantile, step), np.multiply(1.0 - self.quantile, step)
+        return np.where(t > down, f - down, np.where(t < -up, f + up, y))
+
+    def box(self, y: Any) -> Box:
+        y = np.asarray(y, dtype=float)
+        return Box(-y, np.zeros_like(y), np.full_like(y, self.quantile), np.full_like(y, 1.0 - self.quantile))
