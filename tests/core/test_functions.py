@@ -1,5 +1,6 @@
 """The core's elementary functions against a wider type, in units in the last place, over the whole range."""
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -208,6 +209,40 @@ def test_a_function_plus_another_register_is_the_sum_of_both(power, dtype):
     wide = 0.7 * x.astype(np.longdouble) + 0.2
     np.testing.assert_allclose(elementwise("exp_add", x, y, factor=0.7, shift=0.2), np.exp(wide) + y, rtol=1e-6)
     np.testing.assert_allclose(elementwise("powi_add", x, y, power, 0.7, 0.2), wide**power + y, rtol=2e-6)
+    damped = (1 + np.sqrt(wide) + wide / 3) * np.exp(-np.sqrt(wide))
+    np.testing.assert_allclose(elementwise("damp_add", x, y, 1 / 3, 0.7, 0.2), damped + y, rtol=1e-6)
+
+
+@both
+@pytest.mark.parametrize("p", [0.0, 1 / 3])
+def test_damped_exponentials_of_a_square_root(p, dtype):
+    """To a few units in the last place, and those of the root, which exp magnifies; 0 far out, and 1 at 0."""
+    x = np.concatenate([np.geomspace(1e-30, 1e4, 20_000), np.linspace(0, 100, 9_999)]).astype(dtype)
+    r = np.sqrt(x.astype(WIDER[dtype]))
+    exact = (1 + r + WIDER[dtype](dtype(p)) * r * r) * np.exp(-r)
+    normal = exact > np.finfo(dtype).tiny
+    assert (ulps(elementwise("damp", x, constant=p), exact)[normal] <= (8 + 2 * r)[normal]).all()
+    far = np.array([0.0, 1e9, np.finfo(dtype).max, np.inf], dtype)
+    np.testing.assert_array_equal(elementwise("damp", far, constant=p), [1, 0, 0, 0])
+
+
+TERMS = [("add", 0.0), ("exp_add", 0.0), ("damp_add", 0.0), ("powi_add", -1.0), ("powi_add", 2.0), ("powi_add", 3.0)]
+TERMS += [("powi_add", 4.0), ("damp_add", 1 / 3)]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_two_terms_of_a_sum_are_added_as_one_after_the_other(dtype):
+    """Neighbours share a pass; an instruction between them, which does nothing, keeps them apart."""
+    rng = np.random.default_rng(3)
+    cols = [rng.uniform(0.5, 2, 333).astype(dtype) for _ in range(3)]
+    start = [("col", i, i) for i in range(3)]
+    for (first, p), (second, q) in itertools.product(TERMS, TERMS):
+        a, b = (first, 2, 0, 2, p, 0.7, 0.2), (second, 2, 1, 2, q, -0.3, 2.5)
+        together, apart = (
+            dense(job(dtype, 1, 333, [*start, a, *between, b], cols=cols), 1, 333, dtype)
+            for between in ([], [("lower", 2, 2, 0, -100.0)])
+        )
+        np.testing.assert_allclose(together, apart, rtol=2 * np.finfo(dtype).eps, err_msg=f"{first}, {second}")
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -226,7 +261,7 @@ def test_an_outer_sum_of_vectors_that_are_not_there_is_refused():
     for b, p in ((1, 0.0), (0, 1.0), (0, -1.0), (0, np.nan)):
         with pytest.raises(ValueError, match="malformed program"):
             job(np.float64, 4, 4, [("col", 0, 0), ("outer", 0, 0, b, p)], rows=[v], cols=[v])
-    for op in ("exp_add", "powi_add"):  # the second register was never written
+    for op in ("exp_add", "powi_add", "damp_add"):  # the second register was never written
         with pytest.raises(ValueError, match="malformed program"):
             job(np.float64, 4, 4, [("col", 0, 0), (op, 0, 0, 1)], cols=[v], registers=2)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.jobs import FLOATS, dense, job, norms, operand, packed, panel, points
+from core.jobs import FLOATS, dense, job, norms, operand, packed, panel, points, rows_of
 from core.test_statistics import WIDER, sizes
 from mercer import _core
 from mercer.points.comparison import units_of_error
@@ -138,3 +138,41 @@ def test_norms_that_do_not_fit_are_refused():
     for entry in bad.values():
         with pytest.raises(ValueError, match=r"malformed operand|too short|wrong type"):
             job(np.float64, 4, 4, [("stat", 0, 0)], [entry])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("thin", [False, True])
+def test_one_product_serves_inner_products_and_distances(thin, dtype):
+    """Whichever comes first, to the last bit what each is alone."""
+    rng = np.random.default_rng(4)
+    for n, m, d in ((1, 1, 3), (7, 40, 26), (20, 300, 31)):
+        x, z = points(rng, n, d, dtype), points(rng, m, d, dtype)
+        rows, panels = rows_of(x) if thin else x, packed(z)
+        apart, inner = (list(operand(k, x, z, inner=k == "sqdist", thin=thin)) for k in ("sqdist", "dot"))
+        apart[2:4] = inner[2:4] = rows, panels
+        pair = [tuple(apart), tuple(inner)]
+        alone = [dense(job(dtype, n, m, [("stat", 0, 0)], [o]), n, m, dtype) for o in pair]
+        for order in ((0, 1), (1, 0)):
+            for result in (0, 1):
+                program = [("stat", k, k) for k in order]
+                got = dense(job(dtype, n, m, program, pair, result=result), n, m, dtype)
+                np.testing.assert_array_equal(got, alone[result])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_functions_of_distances_within_a_ball_are_those_of_any(dtype):
+    """Where the largest distance is known, shorter forms of exp and damp are taken; they round the exponent, too."""
+    rng = np.random.default_rng(5)
+    x, z = points(rng, 30, 9, dtype), points(rng, 70, 9, dtype)
+    q = distances(x, z).astype(WIDER[dtype])
+    r = np.sqrt(q)
+    for op, p, exact in (
+        ("exp", 0.0, np.exp(-q)),
+        ("exp_add", 0.0, np.exp(-q) + q),
+        ("damp", 0.0, (1 + r) * np.exp(-r)),
+        ("damp_add", 0.25, (1 + r + q / 4) * np.exp(-r) + q),
+    ):
+        program = [("stat", 0, 0), (op, 1, 0, 0, p, -1.0 if op.startswith("exp") else 1.0)]
+        j = job(dtype, 30, 70, program, [operand("sqdist", x, z, inner=True)])
+        error = np.abs(dense(j, 30, 70, dtype) - exact)
+        assert (error <= (8 + 2 * (q if op.startswith("exp") else r)) * np.finfo(dtype).eps * exact).all(), op

@@ -47,7 +47,7 @@ def test_every_operation_sees_its_first_operand_scaled_and_shifted(dtype):
         scaled = elementwise("affine", a, factor=factor, shift=shift)
         np.testing.assert_array_equal(scaled, (a.astype(np.longdouble) * factor + shift).astype(dtype))
         for op in set(_core.OPS) - {"stat", "row", "col", "affine", "outer"}:
-            two = ("add", "sub", "mul", "div", "min", "max", "atan2", "exp_add", "powi_add")
+            two = ("add", "sub", "mul", "div", "min", "max", "atan2", "exp_add", "powi_add", "damp_add")
             other = b if op in two else None
             folded = elementwise(op, a, other, constant=3.0, factor=factor, shift=shift)
             apart = elementwise(op, scaled, other, constant=3.0)
@@ -74,7 +74,7 @@ def test_every_instruction_is_tested():
         "upper",
     }
     tested |= {"powi", "powc", "exp", "log", "log1p", "sqrt", "tanh", "iszero"}
-    tested |= {"exp_add", "powi_add", "outer"}
+    tested |= {"damp", "exp_add", "powi_add", "damp_add", "outer"}
     assert set(_core.OPS) == tested
     assert set(_core.STATS) == {"dot", "sqdist", "l1", "chi2", "minimum", "sqsum"}
 

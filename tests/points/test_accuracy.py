@@ -148,15 +148,17 @@ def benign(dtype, n=250, d=8, offset=3.0):
 def test_distances_come_from_inner_products_only_where_that_is_harmless(dtype):
     X = Points(benign(dtype))
     far = Points(np.concatenate([X.vectors, X.vectors + dtype(3e6)]))
-    for kernel in (RBF(5.0), Cauchy(5.0), RationalQuadratic(0.7, 5.0), RBF(5.0) + Linear()):
+    for kernel in (RBF(5.0), Cauchy(5.0), RationalQuadratic(0.7, 5.0), RBF(5.0) + Linear(), Matern(2.5, 9.0)):
         assert Comparison(kernel.of, X).inexact, kernel
         assert not Comparison(kernel.of, far).inexact, kernel
-    for kernel in (RBF(5e-3), Matern(1.5, 5.0), RBF(5.0) + Matern(1.5, 5.0), Laplacian(5.0), RBF([5.0] * 8)):
+    for kernel in (RBF(5e-3), Matern(0.5, 5.0), RBF(5.0) + Matern(0.5, 5.0), Laplacian(5.0), RBF([5.0] * 8)):
         assert not Comparison(kernel.of, X).inexact, kernel
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["RBF", "RationalQuadratic 0.7", "RationalQuadratic 5", "Cauchy"])
+@pytest.mark.parametrize(
+    "name", ["RBF", "RationalQuadratic 0.7", "RationalQuadratic 5", "Cauchy", "Matern 3/2", "Matern 5/2"]
+)
 def test_values_from_inner_products_keep_the_bound(name, dtype):
     X = benign(dtype, 400)
     X[7] = X[300]

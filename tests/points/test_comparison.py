@@ -210,3 +210,15 @@ def test_equality_of_rows_and_of_objects():
     X = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, np.nextafter(2.0, 3)]])
     np.testing.assert_array_equal(Delta()(X), [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(Delta()([(1, "a"), (1, "a"), (2, "a")]), [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inner_products_beside_distances_are_those_alone(dtype):
+    """One product serves both where the points need no centre; a block agrees with the whole."""
+    X = np.random.default_rng(0).standard_normal((300, 12)).astype(dtype)
+    parts = RBF(6.0), Matern(1.5, 6.0), Polynomial(2, 1.0, 0.1), Linear()
+    whole = Comparison((parts[0] + parts[1] + parts[2] + parts[3]).of, Points(X))
+    assert whole.inexact
+    K = whole.dense()
+    np.testing.assert_allclose(K, sum(k(X) for k in parts), rtol=1e-5 if dtype is np.float32 else 1e-13, atol=1e-5)
+    np.testing.assert_array_equal(whole.block(slice(3, 290), slice(7, 280)), K[3:290, 7:280])

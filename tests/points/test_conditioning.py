@@ -23,12 +23,15 @@ WELL = [
     RBF(1.0).exp(),
     (0.9 * RBF(1.0)).geometric(),
     RBF(2.0).normalized(),
+    Matern(1.5, 0.7),
+    Matern(2.5, 1.3),
+    RBF(1.0) * Matern(1.5, 1.0),
+    RBF(1.0) + Matern(2.5, 1.0),
 ]
 ILL = [
     Matern(0.5, 1.0),
-    Matern(2.5, 1.0),
-    RBF(1.0) * Matern(1.5, 1.0),
-    RBF(1.0) + Matern(1.5, 1.0),
+    RBF(1.0) * Matern(0.5, 1.0),
+    RBF(1.0) + Matern(0.5, 1.0),
     Wendland(scale=1.0),
     RBF([1.0]),  # one scale per feature
     RBF(1.0).geometric(),  # a pole at distance 0

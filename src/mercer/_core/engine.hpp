@@ -26,7 +26,8 @@ enum class Op : int {
   affine,                                  // the first operand itself
   exp, log, log1p, sqrt, tanh, iszero,     // a function of it
   rdiv, lower, upper, powi, powc,          // with the constant p: p / x, max(x, p), min(x, p), x^p whole, x^p real
-  exp_add, powi_add,  // exp and powi plus register b
+  damp,                                    // (1 + r + p r^2) exp(-r) of its square root r
+  exp_add, powi_add, damp_add,  // exp, powi and damp plus register b
   outer,     // the first operand plus row vector number b and column vector number p
 };
 

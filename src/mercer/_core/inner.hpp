@@ -34,26 +34,37 @@ void norms(const T* x, i64 n, i64 d, i64 step, T* out) {
   }
 }
 
-// What becomes of an inner product: nothing,
+// What becomes of an inner product: it is written as it is,
 template <class T>
 struct AsIs {
   static constexpr bool with_norms = false;
-  V<T> operator()(V<T> dot, T, V<T>) const { return dot; }
+  void operator()(V<T> dot, T, V<T>, T* to) const { store(to, dot); }
 };
-// a squared distance,
+// as a squared distance,
 template <class T>
 struct Apart {
   static constexpr bool with_norms = true;
-  V<T> operator()(V<T> dot, T x, V<T> z) const {
+  static V<T> distance(V<T> dot, T x, V<T> z) {
     return positive<T>(multiply_add_each<T>(dot, splat<T>(T(-2)), z + x));
   }
+  void operator()(V<T> dot, T x, V<T> z, T* to) const { store(to, distance(dot, x, z)); }
 };
-// or the exponential of one.
+// as both, the inner product `ahead` of the distance,
+template <class T>
+struct Both {
+  static constexpr bool with_norms = true;
+  i64 ahead;
+  void operator()(V<T> dot, T x, V<T> z, T* to) const {
+    store(to, Apart<T>::distance(dot, x, z));
+    store(to + ahead, dot);
+  }
+};
+// or as the exponential of a squared distance.
 template <class T>
 struct Decay {
   static constexpr bool with_norms = true;
   PowerOfTwo<T> power;
-  V<T> operator()(V<T> dot, T x, V<T> z) const { return power(Apart<T>{}(dot, x, z)); }
+  void operator()(V<T> dot, T x, V<T> z, T* to) const { store(to, power(Apart<T>::distance(dot, x, z))); }
 };
 
 // R rows (interleaved: x[k * R + r]) against one packed panel.
@@ -91,7 +102,7 @@ inline void micro_inner(const T* x, i64 d, const T* z, const T* x_norms, const T
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
     for (int h = 0; h < 2; ++h)
-      store(out + r * ld + h * L, V<T>(finish(sum[r][h], F::with_norms ? x_norms[r] : T(0), zn[h])));
+      finish(sum[r][h], F::with_norms ? x_norms[r] : T(0), zn[h], out + r * ld + h * L);
 }
 
 template <class T, int R, class F>
@@ -136,7 +147,7 @@ inline void micro_thin(const Operand<T>& o, i64 r, i64 c, T* out, const F& finis
     for (int h = 0; h < 2; ++h) {
       const i64 j = q * P + h * L;
       const V<T> zn = F::with_norms ? load(o.z_norms + c + j) : V<T>{};
-      store(out + j, V<T>(finish(sum[q][h], F::with_norms ? o.x_norms[r] : T(0), zn)));
+      finish(sum[q][h], F::with_norms ? o.x_norms[r] : T(0), zn, out + j);
     }
 }
 

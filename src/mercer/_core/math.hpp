@@ -162,6 +162,38 @@ struct PowerOfTwo<double> {
   static constexpr double log2_e = 1.4426950408889634074;
 };
 
+// (1 + r + p r^2) exp(-r), r = sqrt(c x + e): the square of exp(-r / 2), which is not yet denormal where the product is
+// not. Beyond r = 3000 it is 0, not infinity times zero.
+template <class T>
+struct Damped {
+  T c, e, p;
+  Exponent<T> half{-0.5, 0};
+  Damped(double factor, double shift, double square)
+      : c(static_cast<T>(factor)), e(static_cast<T>(shift)), p(static_cast<T>(square)) {}
+
+  V<T> operator()(V<T> x) const {
+    const V<T> r = min<T>(sqrt<T>(x * c + e), splat<T>(T(3000)));
+    const V<T> h = half(r);
+    return ((r * p + T(1)) * r + T(1)) * h * h;
+  }
+};
+
+// The same where exp(-r) is known to be a normal number.
+template <class T>
+struct DampedNear {
+  T c, e, p;
+  PowerOfTwo<T> power{-1, 0};
+  DampedNear(double factor, double shift, double square)
+      : c(static_cast<T>(factor)), e(static_cast<T>(shift)), p(static_cast<T>(square)) {}
+
+  static bool covers(double largest) { return PowerOfTwo<T>::covers(std::sqrt(largest)); }
+
+  V<T> operator()(V<T> x) const {
+    const V<T> r = sqrt<T>(x * c + e);
+    return ((r * p + T(1)) * r + T(1)) * power(r);
+  }
+};
+
 // log after fdlibm: x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), a series in s = f / (2 + f).
 template <class T>
 inline V<T> log(V<T> x) {

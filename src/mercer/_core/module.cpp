@@ -226,7 +226,7 @@ class PyJob {
                                                     : job_.cols.size();
         require(a >= 0 && static_cast<std::size_t>(a) < sources, "malformed program");
       } else {
-        const bool two = op <= Op::atan2 || op == Op::exp_add || op == Op::powi_add;
+        const bool two = op <= Op::atan2 || (op >= Op::exp_add && op <= Op::damp_add);
         require(at_hand(a) && (!two || at_hand(b)), "malformed program");
       }
       require((op != Op::powi && op != Op::powi_add) || std::abs(constants[i][2]) <= 1024, "malformed program");  // a NaN fails too
@@ -392,6 +392,6 @@ NB_MODULE(_core, module) {
   module.attr("STATS") = nb::make_tuple("dot", "sqdist", "l1", "chi2", "minimum", "sqsum");
   module.attr("OPS") =
       nb::make_tuple("stat", "row", "col", "add", "sub", "mul", "div", "min", "max", "atan2", "affine", "exp", "log",
-                     "log1p", "sqrt", "tanh", "iszero", "rdiv", "lower", "upper", "powi", "powc", "exp_add", "powi_add", "outer");
+                     "log1p", "sqrt", "tanh", "iszero", "rdiv", "lower", "upper", "powi", "powc", "damp", "exp_add", "powi_add", "damp_add", "outer");
   module.attr("BAND") = engine<float>().band;
 }

@@ -2,17 +2,9 @@
 #pragma once
 
 #include "inner.hpp"
+#include "terms.hpp"
 
 namespace mercer::MERCER_ISA {
-
-template <class T, class F>
-inline void unary(T* dst, const T* a, i64 size, F f) {
-  for (i64 i = 0; i < size; i += lanes<T>) store(dst + i, V<T>(f(load(a + i))));
-}
-template <class T, class F>
-inline void binary(T* dst, const T* a, const T* b, i64 size, F f) {
-  for (i64 i = 0; i < size; i += lanes<T>) store(dst + i, V<T>(f(load(a + i), load(b + i))));
-}
 
 template <class T>
 class Strip {  // scratch of one thread: the registers of the program, each max_rows x strip_cols
@@ -20,7 +12,15 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
   explicit Strip(const Job<T>& job)
       : job_(job),
         values_(static_cast<std::size_t>(job.program.registers * size_)),
-        left_(job.operands.size()) {}
+        left_(job.operands.size()) {
+    // How large the first operand of each instruction can be, where it is a distance of points that lie in a ball.
+    Buffer<double> largest(static_cast<std::size_t>(job.program.registers), unknown);
+    for (const Instruction& i : job.program.code) {
+      reach_.push_back(i.op == Op::stat || i.op == Op::row || i.op == Op::col ? unknown : largest[i.a]);
+      const bool ball = i.op == Op::stat && job.operands[i.a].x_norms;
+      largest[i.dst] = ball ? job.operands[i.a].reach : unknown;
+    }
+  }
 
   // Columns of a strip: a wide one has fewer beginnings and ends, but all registers should stay in the cache.
   i64 width() const {
@@ -48,8 +48,17 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
         ++i;
         strip_products<T>(o, left(code[i - 1].a, r), r, rows, c, cols, reg(code[i].dst),
                        Decay<T>{PowerOfTwo<T>(code[i].c, code[i].e)});
+      } else if (i + 1 < code.size() && one_product(code[i], code[i + 1])) {
+        const bool first = job_.operands[code[i].a].kind == Stat::sqdist;
+        const Instruction &apart = code[first ? i : i + 1], &inner = code[first ? i + 1 : i];
+        strip_products<T>(job_.operands[apart.a], left(apart.a, r), r, rows, c, cols, reg(apart.dst),
+                          Both<T>{(inner.dst - apart.dst) * size_});
+        ++i;
+      } else if (i + 1 < code.size() && one_sum(code[i], code[i + 1])) {
+        add_two(i, rows * cols);
+        ++i;
       } else {
-        step(code[i], r, rows, c, cols);
+        step(code[i], reach_[i], r, rows, c, cols);
       }
     }
     return reg(job_.program.result);
@@ -67,7 +76,24 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
            PowerOfTwo<T>::covers(std::abs(second.c) * o.reach + std::abs(second.e));
   }
 
-  void step(const Instruction& i, i64 r, int rows, i64 c, i64 cols) {
+  // Whether of two statistics of the same points one is their inner products and the other one is made of those.
+  bool one_product(const Instruction& first, const Instruction& second) const {
+    if (first.op != Op::stat || second.op != Op::stat || first.dst == second.dst) return false;
+    const Operand<T>&o = job_.operands[first.a], &p = job_.operands[second.a];
+    return !o.sparse && !p.sparse && o.x == p.x && o.z == p.z && o.xs.data == p.xs.data && o.d == p.d &&
+           ((o.kind == Stat::dot && p.x_norms) || (p.kind == Stat::dot && o.x_norms));
+  }
+
+  // Two terms of one sum in one pass: a division or a root in one of them waits while the other one multiplies.
+  void add_two(std::size_t at, i64 size) {
+    const Instruction &first = job_.program.code[at], &second = job_.program.code[at + 1];
+    T* sum = reg(first.dst);
+    with_term<T>(first, reach_[at], [&](auto f) {
+      with_term<T>(second, reach_[at + 1], [&](auto g) { add_terms(sum, reg(first.b), reg(first.a), reg(second.a), size, f, g); });
+    });
+  }
+
+  void step(const Instruction& i, double reach, i64 r, int rows, i64 c, i64 cols) {
     using U = V<T>;
     const i64 size = rows * cols;
     T* dst = reg(i.dst);
@@ -90,6 +116,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       default: break;
     }
     const T* a = reg(i.a);
+    const double most = std::abs(i.c) * reach + std::abs(i.e);
     switch (i.op) {
       case Op::add: return binary(dst, a, b, size, [=](U x, U y) { return (x * k + e) + y; });
       case Op::sub: return binary(dst, a, b, size, [=](U x, U y) { return (x * k + e) - y; });
@@ -99,7 +126,9 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       case Op::max: return binary(dst, a, b, size, [=](U x, U y) { return max<T>(x * k + e, y); });
       case Op::atan2: return binary(dst, a, b, size, [=](U x, U y) { return atan2<T>(x * k + e, y); });
       case Op::affine: return unary(dst, a, size, [=](U x) { return x * k + e; });
-      case Op::exp: return unary(dst, a, size, Exponent<T>(i.c, i.e));
+      case Op::exp:
+        if (PowerOfTwo<T>::covers(most)) return unary(dst, a, size, PowerOfTwo<T>(i.c, i.e));
+        return unary(dst, a, size, Exponent<T>(i.c, i.e));
       case Op::log: return unary(dst, a, size, [=](U x) { return log<T>(x * k + e); });
       case Op::log1p: return unary(dst, a, size, [=](U x) { return log1p<T>(x * k + e); });
       case Op::sqrt: return unary(dst, a, size, [=](U x) { return sqrt<T>(x * k + e); });
@@ -108,9 +137,15 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       case Op::rdiv: return unary(dst, a, size, [=](U x) { return p / (x * k + e); });
       case Op::lower: return unary(dst, a, size, [=](U x) { return max<T>(x * k + e, splat<T>(p)); });
       case Op::upper: return unary(dst, a, size, [=](U x) { return min<T>(x * k + e, splat<T>(p)); });
+      case Op::damp:
+        if (DampedNear<T>::covers(most)) return unary(dst, a, size, DampedNear<T>(i.c, i.e, i.p));
+        return unary(dst, a, size, Damped<T>(i.c, i.e, i.p));
       case Op::powi: return power(dst, a, size, k, e, static_cast<int>(i.p));
-      case Op::exp_add: return binary(dst, a, b, size, [f = Exponent<T>(i.c, i.e)](U x, U y) { return f(x) + y; });
-      case Op::powi_add: return power_add(dst, a, b, size, k, e, static_cast<int>(i.p));
+      case Op::exp_add:
+      case Op::powi_add:
+      case Op::damp_add:
+        if (is_term(i)) return with_term<T>(i, reach, [&](auto f) { binary(dst, a, b, size, [=](U x, U y) { return f(x) + y; }); });
+        return binary(dst, a, b, size, [=, n = static_cast<int>(i.p)](U x, U y) { return powi<T>(x * k + e, n) + y; });
       case Op::outer: return outer(dst, a, i, r, rows, c, cols, k, e);
       case Op::powc:
         return unary(dst, a, size, [=, f = Exponent<T>(i.p, 0)](U x) { return f(log<T>(x * k + e)); });
@@ -138,16 +173,6 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       case 3: return unary(dst, a, size, [=](U x) { x = x * k + e; return x * x * x; });
       case 4: return unary(dst, a, size, [=](U x) { x = x * k + e; x *= x; return x * x; });
       default: return unary(dst, a, size, [=](U x) { return powi<T>(x * k + e, n); });
-    }
-  }
-
-  static void power_add(T* dst, const T* a, const T* b, i64 size, T k, T e, int n) {
-    using U = V<T>;
-    switch (n) {
-      case -1: return binary(dst, a, b, size, [=](U x, U y) { return T(1) / (x * k + e) + y; });
-      case 2: return binary(dst, a, b, size, [=](U x, U y) { x = x * k + e; return x * x + y; });
-      case 3: return binary(dst, a, b, size, [=](U x, U y) { x = x * k + e; return x * x * x + y; });
-      default: return binary(dst, a, b, size, [=](U x, U y) { return powi<T>(x * k + e, n) + y; });
     }
   }
 
@@ -201,8 +226,10 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
   }
 
   static constexpr i64 size_ = max_rows * strip_cols<T>;
+  static constexpr double unknown = std::numeric_limits<double>::infinity();
   const Job<T>& job_;
   Buffer<T> values_, spread_;
+  Buffer<double> reach_;
   std::vector<Buffer<T>> left_;  // the band's rows for each operand, interleaved
   i64 band_ = 0;
 };

@@ -13,8 +13,6 @@ from mercer.kernels.proof import Proof
 from mercer.kernels.stationary import Radial, Scale
 from mercer.points import Pair
 
-_FAR = 3000.0  # exp(-3000 / 2) is 0 in double precision; keeps r * exp(-r) from becoming infinity times zero
-
 
 @kernel
 class Matern(Radial):
@@ -54,12 +52,8 @@ class Matern(Radial):
             distance = xp.sqrt(pair.sqdist(self.scale))
             value = matern(np.asarray(distance), nu)
             return xp.asarray(value, dtype=distance.dtype, device=distance.device)
-        r = xp.sqrt(pair.sqdist(self.scale) * (2 * nu))
-        if nu == 0.5:
-            return xp.exp(-r)
-        r = xp.clip(r, max=_FAR)
-        half = xp.exp(-0.5 * r)  # half first: exp(-r) may be denormal where the product is not
-        return (1 + r) * half * half if nu == 1.5 else (1 + r + r * r / 3) * half * half
+        square = pair.sqdist(self.scale) * (2 * nu)
+        return xp.exp(-xp.sqrt(square)) if nu == 0.5 else pair.damped(square, 0.0 if nu == 1.5 else 1 / 3)
 
     def spectral_law(self, dim: int) -> Any:
         return GaussianScaleMixture.student(dim, self.scale, self.nu)

@@ -1,8 +1,9 @@
 """How much a formula magnifies an error of the squared distances it reads.
 
 A Gaussian kernel exp(-g |x - z|^2) turns an absolute error of the squared distance into a relative one g times as
-large: next to nothing for distances of points that lie close together on the scale of the kernel. A Matern kernel
-takes a square root, which at 0 has no derivative: there every digit of a small distance matters.
+large: next to nothing for distances of points that lie close together on the scale of the kernel. So do the Matern
+kernels of smoothness 3/2 and 5/2, smooth functions of the squared distance. That of smoothness 1/2 takes a square root,
+which at 0 has no derivative: there every digit of a small distance matters.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def gain(formula: Formula, path: Path) -> float:
     >>> points = Points([[0.0]])
     >>> gain(trace(RBF(scale=2.0).of, points), ())
     0.125
-    >>> gain(trace(Matern(1.5, 2.0).of, points), ())
+    >>> gain(trace(Matern(0.5, 2.0).of, points), ())
     inf
     """
     if formula.op in ("add", "sub"):
@@ -90,6 +91,9 @@ def _rule(node: Formula, path: Path, done: dict[Formula, Bound]) -> Bound:
         return Bound(c - a.high, c - a.low, a.absolute, math.inf)
     if node.op == "exp":
         return Bound(_exp(a.low), _exp(a.high), math.inf, a.absolute)
+    if node.op == "damp":
+        # With r^2 the argument, the derivative is (2p - 1 - p r) / 2 exp(-r): against 1 + r + p r^2, term by term.
+        return Bound(0.0, 1.0 if c <= 0.5 else math.inf, math.inf, max(abs(2 * c - 1), c) / 2 * a.absolute)
     if node.op == "log1p" and a.low >= 0:
         return Bound(math.log1p(a.low), math.inf, a.absolute, math.inf)
     if node.op in ("powi", "powc", "sqrt", "rdivc") and a.low >= 0:

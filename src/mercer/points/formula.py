@@ -231,6 +231,9 @@ class Traced(Pair):
     def right(self, function: PointValues) -> Formula:
         return Formula("col", leaf=PointLeaf("col", self._path, function))
 
+    def damped(self, square: Any, p: float) -> Any:
+        return Formula("damp", (square,), p) if isinstance(square, Formula) else super().damped(square, p)
+
     def _stat(self, kind: str, scale: Any = 1.0) -> Formula:
         scale = float(scale) if _is_number(scale) else tuple(float(s) for s in scale)
         return Formula("stat", leaf=StatLeaf(kind, self._path, scale))

@@ -20,6 +20,7 @@ from mercer.points.points import Points
 PointMap = Callable[[Points], Any]
 PointValues = Callable[[Points], Any]
 
+_FAR = 3000.0  # exp(-3000 / 2) is 0 in double precision; keeps r * exp(-r) from becoming infinity times zero
 _DIFFERENCES = 1 << 20  # coordinates of differences held at a time
 
 
@@ -104,6 +105,13 @@ class Pair(ABC):
     def outer(self, function: PointValues) -> Any:
         """Return function(x_i) * function(z_j)."""
         return self.left(function) * self.right(function)
+
+    def damped(self, square: Any, p: float) -> Any:
+        """Return (1 + r + p r^2) exp(-r) of r = sqrt(square), a smooth function of the square if p is 0 or 1/3."""
+        xp = self.xp
+        r = xp.clip(xp.sqrt(square), max=_FAR)
+        half = xp.exp(-0.5 * r)  # half first: exp(-r) may be denormal where the product is not
+        return (1 + r) * half * half if p == 0 else (1 + r + r * r * p) * half * half
 
     @property
     def dot(self) -> Any:

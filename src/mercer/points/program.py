@@ -80,6 +80,7 @@ def compile_formula(
     result = _lower(formula, extreme, derived, {}).plain
     result = _with_additions(result, _schedule(result)[1], {})
     order, uses = _schedule(result)
+    _side_by_side(order)
     program = Program()
     tables: dict[str, list[Any]] = {"stat": program.stats, "row": program.rows, "col": program.cols}
     place: dict[Step, int] = {}
@@ -93,7 +94,7 @@ def compile_formula(
         if not free:
             free.append(program.registers)
             program.registers += 1
-        place[step] = free.pop()
+        place[step] = _pop(free, b if step.op in _SUMS else None)
         p = step.p
         if isinstance(step.leaf, tuple):  # an outer sum reads a vector of each side
             b, p = len(program.rows), float(len(program.cols))
@@ -109,6 +110,22 @@ def compile_formula(
     return program
 
 
+def _pop(free: list[int], wanted: int | None) -> int:
+    """Take a free register: that of the sum to which a term is added, if it is free."""
+    return free.pop(free.index(wanted)) if wanted in free else free.pop()
+
+
+def _side_by_side(order: list[Step]) -> None:
+    """Let inner products and distances of the same points follow each other: one product may serve both."""
+    stats = {step.leaf: step for step in order if isinstance(step.leaf, StatLeaf)}
+    for leaf, step in stats.items():
+        twin = stats.get(StatLeaf("sqdist", leaf.path)) if leaf.kind == "dot" else None
+        if twin is not None:
+            first, second = sorted((step, twin), key=order.index)
+            order.remove(second)
+            order.insert(order.index(first) + 1, second)
+
+
 def _windows(order: list[Step], stats: list[StatLeaf]) -> list[tuple[float, float]]:
     """Return, for each statistic, between which values it makes the argument of an exponential large.
 
@@ -117,9 +134,15 @@ def _windows(order: list[Step], stats: list[StatLeaf]) -> list[tuple[float, floa
     """
     found: dict[Hashable, tuple[float, float]] = {}
     for step in order:
-        if step.op not in ("exp", "exp_add") or step.c >= 0 or step.a is None:
+        if step.a is None:
             continue
-        low, high, source = 16 / -step.c, 110 / -step.c, step.a
+        if step.op in ("exp", "exp_add") and step.c < 0:
+            low, high, source = 16 / -step.c, 110 / -step.c, step.a
+        elif step.op in ("damp", "damp_add") and step.c > 0:  # the square of exp(-r / 2)
+            low, high = (((2 * bound) ** 2 - step.e) / step.c for bound in (16, 110))
+            source = step.a
+        else:
+            continue
         while source.op in ("upper", "sqrt") and source.a is not None and source.c > 0:
             if source.op == "sqrt":
                 low, high = low**2, high**2
@@ -183,7 +206,8 @@ def _lower_binary(op: str, left: Scaled, right: Scaled) -> Scaled:
     return Scaled(Step(op, left.step, right.plain, left.c, left.e))
 
 
-_ADDING = {"exp": "exp_add", "powi": "powi_add"}
+_ADDING = {"exp": "exp_add", "powi": "powi_add", "damp": "damp_add"}
+_SUMS = ("add", *_ADDING.values())
 
 
 def _with_additions(step: Step, uses: dict[Step, int], done: dict[Step, Step]) -> Step:
@@ -200,6 +224,8 @@ def _with_additions(step: Step, uses: dict[Step, int], done: dict[Step, Step]) -
                 out = Step(_ADDING[term.op], a, b, term.c, term.e, term.p)
     if out is None:
         first, second = (s if s is None else _with_additions(s, uses, done) for s in (step.a, step.b))
+        if (step.op, step.c, step.e) == ("add", 1, 0) and first is not None and first.op in _SUMS:
+            first, second = second, first  # what is added to a sum comes first
         out = Step(step.op, first, second, step.c, step.e, step.p, step.leaf)
     done[step] = out
     return out
