@@ -222,3 +222,16 @@ def test_inner_products_beside_distances_are_those_alone(dtype):
     K = whole.dense()
     np.testing.assert_allclose(K, sum(k(X) for k in parts), rtol=1e-5 if dtype is np.float32 else 1e-13, atol=1e-5)
     np.testing.assert_array_equal(whole.block(slice(3, 290), slice(7, 280)), K[3:290, 7:280])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inner_products_come_from_differences_where_distances_by_products_would_do_harm(dtype):
+    X = np.random.default_rng(0).standard_normal((300, 12))
+    X = (X / np.linalg.norm(X, axis=1)[:, None]).astype(dtype)
+    kernel = RBF(1e-3) + Linear()
+    whole = Comparison(kernel.of, Points(X))
+    assert not whole.inexact
+    assert whole._derivable(whole._sides, whole.formula) == {()}
+    K = whole.dense()
+    np.testing.assert_allclose(K, RBF(1e-3)(X) + Linear()(X), rtol=0, atol=20 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(whole.block(slice(3, 9), slice(7, 20)), K[3:9, 7:20])

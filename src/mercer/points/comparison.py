@@ -169,18 +169,18 @@ class Comparison:
         """
         if len(self.left) * len(self.right) < _MANY:
             return {}
-        found = {}
-        for path, (left, right) in views.items():
-            magnified = gain(formula, path)
-            if not 0 < magnified < np.inf or not self._dense_alike(left, right) or left.width < _FEW:
-                continue
-            centre = _between(left, right).centre
-            x, z = left.centred(centre), right.centred(centre)
-            units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
-            error = units * float(np.finfo(left.dtype).eps) * max(x.radius, z.radius)
-            if magnified * error <= (self._harmless or _HARMLESS[left.dtype]):
-                found[path] = error
-        return found
+        errors = {path: self._harmless_error(gain(formula, path), *sides) for path, sides in views.items()}
+        return {path: error for path, error in errors.items() if error is not None}
+
+    def _harmless_error(self, magnified: float, left: Points, right: Points) -> float | None:
+        """Return the error of squared distances by inner products, or None where it does harm; of a part as of all."""
+        if not 0 < magnified < np.inf or not self._dense_alike(left, right) or left.width < _FEW:
+            return None
+        centre = _between(left, right).centre
+        x, z = left.centred(centre), right.centred(centre)
+        units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
+        error = units * float(np.finfo(left.dtype).eps) * max(x.radius, z.radius)
+        return error if magnified * error <= (self._harmless or _HARMLESS[left.dtype]) else None
 
     def _dense_alike(self, *sides: Points) -> bool:
         return all(isinstance(p.vectors, np.ndarray) and p.dtype == self.dtype for p in sides)
@@ -192,8 +192,9 @@ class Comparison:
         norms = x.norms(thin), z.norms(thin), max(x.radius, z.radius)
         return STAT[leaf.kind], left.width, x.thin if thin else x.rows, z.packed, None, (0.0, 0.0), norms
 
-    @staticmethod
-    def _derivable(views: dict[Any, tuple[Points, Points]], formula: symbolic.Formula) -> frozenset[symbolic.Path]:
+    def _derivable(
+        self, views: dict[Any, tuple[Points, Points]], formula: symbolic.Formula
+    ) -> frozenset[symbolic.Path]:
         """Return the paths whose inner products may be taken from distances that are computed anyway.
 
         The error of that is a few units of |x|^2 + |z|^2, so all lengths must be alike for it to be one of |x| |z|.
@@ -203,7 +204,9 @@ class Comparison:
         return frozenset(
             path
             for path in _doubly_asked(formula)
-            if not any(sparse.issparse(p.vectors) for p in views[path]) and _alike(*views[path])
+            if not any(sparse.issparse(p.vectors) for p in views[path])
+            and _alike(*views[path])
+            and self._harmless_error(gain(formula, path), *views[path]) is None
         )
 
     def _vector(self, values: Any) -> np.ndarray:
@@ -398,12 +401,12 @@ class Comparison:
 
 @lru_cache(maxsize=256)
 def _doubly_asked(formula: symbolic.Formula) -> tuple[symbolic.Path, ...]:
-    """Return the paths on which a formula reads both inner products and distances by differences."""
+    """Return the paths on which a formula reads both inner products and distances."""
     kinds: dict[symbolic.Path, set[str]] = {}
     for leaf in symbolic.statistics(formula):
         if isinstance(leaf.scale, float | int):
             kinds.setdefault(leaf.path, set()).add(leaf.kind)
-    return tuple(path for path, kind in kinds.items() if {"dot", "sqdist"} <= kind and gain(formula, path) == np.inf)
+    return tuple(path for path, kind in kinds.items() if {"dot", "sqdist"} <= kind)
 
 
 def units_of_error(terms: int, chunk: int) -> float:
