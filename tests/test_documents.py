@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [path for path in (ROOT / "README.md", ROOT / "docs" / "svm.md") if path.exists()]  # none beside a wheel
+PAGES = [ROOT / "README.md", ROOT / "docs" / "svm.md", ROOT / "docs" / "representer.md"]
+PAGES = [path for path in PAGES if path.exists()]  # none beside a wheel
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

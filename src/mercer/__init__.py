@@ -1,7 +1,24 @@
 """Mercer: learning with kernels."""
 
 from mercer.certify import Certificate
-from mercer.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, Pegasos, Perceptron
+from mercer.estimators import (
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelMachine,
+    KernelQuantileRegressor,
+    KernelRidge,
+    KernelRidgeCV,
+    KernelRobustRegressor,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Pegasos,
+    Perceptron,
+    Ridge,
+)
 from mercer.features import Monomials, RandomFourier, TaylorFeatures
 from mercer.gram import Gram, Repaired, Verdict, repair, verdict
 from mercer.kernels import (
@@ -47,6 +64,12 @@ __all__ = [
     "Gram",
     "Intersection",
     "Kernel",
+    "KernelLogisticRegression",
+    "KernelMachine",
+    "KernelQuantileRegressor",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "KernelRobustRegressor",
     "Laplacian",
     "Linear",
     "LinearSVC",
@@ -67,6 +90,7 @@ __all__ = [
     "RandomFourier",
     "RationalQuadratic",
     "Repaired",
+    "Ridge",
     "SVC",
     "SVR",
     "Sigmoid",

@@ -14,6 +14,7 @@ from rich.text import Text
 from mercer import plots
 from mercer.cli import race, terminal
 from mercer.cli.formula import plain
+from mercer.cli.lecture import show_lecture
 from mercer.cli.machines import show_machines
 from mercer.cli.terminal import code, heading, indented
 from mercer.gram import verdict
@@ -36,7 +37,9 @@ def run(out: Path, quick: bool = False) -> None:
     show_pictures(console, out)
     heading(console, 4, "Support vector machines carry a certificate")
     show_machines(console, out, quick)
-    heading(console, 5, "The Gram engine against scikit-learn")
+    heading(console, 5, "The lectures' thought experiment, at a thirtieth of its size")
+    show_lecture(console, 1_000 if quick else 10_000)
+    heading(console, 6, "The Gram engine against scikit-learn")
     show_race(console, quick)
     console.print(Text(f"\n{time.perf_counter() - start:.0f} seconds in all.", style="dim"))
 

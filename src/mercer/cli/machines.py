@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from mercer import plots
 from mercer.certify import Certificate
 from mercer.cli import terminal
-from mercer.cli.terminal import code, indented
+from mercer.cli.terminal import code, facts, indented
 from mercer.estimators import SVC
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.plots import style
@@ -45,7 +45,7 @@ def show_digits(console: Console, count: int) -> None:
     train, test, y_train, y_test = train_test_split(X[:count], y[:count], test_size=0.25, random_state=0)
     console.print(code(f"model = SVC(C=10.0).fit(X, y)  # {len(train):,} of scikit-learn's digits, 8 x 8 pixels"))
     model = SVC(C=10.0).fit(train, y_train)
-    _facts(
+    facts(
         console,
         ("model.score", f"{model.score(test, y_test):.1%} of {len(test)} digits it has not seen"),
         ("model.support_", f"{len(model.support_)} of {len(train):,} points are support vectors"),
@@ -61,7 +61,7 @@ def show_example(console: Console, name: str, out: Path) -> None:
     X, y = lift.sample()
     console.print(code(f"model = SVC(C={C:g}, kernel={kernel!r}).fit(X, y)  # {lift.title}"))
     model = SVC(C=C, kernel=kernel).fit(X, y)
-    _facts(
+    facts(
         console,
         ("model.margin_width_", f"{model.margin_width_:.4f} between f = -1 and f = 1 in feature space"),
         ("model.support_", f"{len(model.support_)} of {len(X)} points are support vectors"),
@@ -103,7 +103,7 @@ def show_hard_margin(console: Console) -> None:
     console.print(code(f"SVC(C=inf, kernel=RBF(1.0)).fit(X, y)  # {len(X)} points, no slack"))
     model = SVC(C=math.inf, kernel=RBF(1.0)).fit(X, y)
     smallest = float((np.where(y == 1, 1.0, -1.0) * model.decision_function(X)).min())
-    _facts(
+    facts(
         console,
         ("model.margin_width_", f"{model.margin_width_:.4f}, the widest there is, up to the gap"),
         ("smallest y f(x)", f"{smallest:.4f}"),
@@ -159,13 +159,6 @@ def margins(table: Any, each: int = 2) -> Table:
             numbers = (f"{row[column]:.4f}" for column in columns[1:])
             shown.add_row(str(sample), *numbers, role, f"{row['kkt']:.0e}" if row["kkt"] > 0 else "0")
     return shown
-
-
-def _facts(console: Console, *rows: tuple[str, str]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    for name, value in rows:
-        grid.add_row(Text(name, style="dim"), value)
-    console.print(indented(grid))
 
 
 def _role_counts(model: SVC, X: np.ndarray, y: np.ndarray) -> list[int]:

@@ -44,6 +44,14 @@ def indented(what: RenderableType) -> Padding:
     return Padding(what, (0, 0, 0, 4), expand=False)
 
 
+def facts(console: Console, *rows: tuple[str, str]) -> None:
+    """Print names and what is known of them, in two columns."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        grid.add_row(Text(name, style="dim"), value)
+    console.print(indented(grid))
+
+
 def status(word: str) -> Text:
     """Return the status of a proof in its colour."""
     return Text(word, style=STATUS[word])

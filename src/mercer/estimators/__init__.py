@@ -1,5 +1,11 @@
 """Estimators: the models of the lectures with scikit-learn's interface."""
 
+from mercer.estimators.kernel_logistic import KernelLogisticRegression
+from mercer.estimators.kernel_machine import KernelMachine
+from mercer.estimators.kernel_quantile import KernelQuantileRegressor
+from mercer.estimators.kernel_ridge import KernelRidge
+from mercer.estimators.kernel_ridge_cv import KernelRidgeCV
+from mercer.estimators.kernel_robust import KernelRobustRegressor
 from mercer.estimators.linear_svc import LinearSVC
 from mercer.estimators.linear_svr import LinearSVR
 from mercer.estimators.nusvc import NuSVC
@@ -7,7 +13,25 @@ from mercer.estimators.nusvr import NuSVR
 from mercer.estimators.oneclass import OneClassSVM
 from mercer.estimators.pegasos import Pegasos
 from mercer.estimators.perceptron import Perceptron
+from mercer.estimators.ridge import Ridge
 from mercer.estimators.svc import SVC
 from mercer.estimators.svr import SVR
 
-__all__ = ["LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "Pegasos", "Perceptron", "SVC", "SVR"]
+__all__ = [
+    "KernelLogisticRegression",
+    "KernelMachine",
+    "KernelQuantileRegressor",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "KernelRobustRegressor",
+    "LinearSVC",
+    "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "Pegasos",
+    "Perceptron",
+    "Ridge",
+    "SVC",
+    "SVR",
+]

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, check_svm, combined
 from mercer.estimators.diagnosis import diagnose
 from mercer.estimators.expansion import Expansion
-from mercer.estimators.inputs import (
-    positive_weights,
-    read_anything,
-    read_new_similarities,
-    read_new_vectors,
-    read_similarities,
-    read_targets,
-    read_vectors,
-)
-from mercer.estimators.kernel_names import FromMatrices, compares_vectors, named_kernel
 from mercer.estimators.offsets import central
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
-from mercer.gram import Gram
+from mercer.estimators.training import KernelData, Training
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.points import Points
 from mercer.points.threads import cores
@@ -34,22 +23,7 @@ from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.dual import Solution, SVMDual
 
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
-_SMALL = 1500  # points whose matrix is within any budget that the system's free memory would give
 _HISTORY = np.dtype([("steps", "f8"), ("dual", "f8"), ("gap", "f8"), ("support", "f8"), ("seconds", "f8")])
-
-
-@dataclass
-class Training:
-    """The samples that count, as the solver sees them."""
-
-    points: Points
-    kernel: Kernel
-    weights: np.ndarray | None  # None where all are 1
-    rows: np.ndarray | None  # which of the samples given these are; None for all
-
-    def original(self, index: np.ndarray) -> np.ndarray:
-        """Return which of the samples given the chosen ones are."""
-        return index if self.rows is None else self.rows[index]
 
 
 @dataclass
@@ -61,55 +35,8 @@ class Statement:
     classes: tuple[np.ndarray, np.ndarray] | None = None  # whose rows these are
 
 
-class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
+class SupportVectorMachine(CallbackSupportMixin, KernelData):
     """The base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
-
-    _numeric_target: ClassVar[bool] = False
-
-    # -- data in ----------------------------------------------------------------------------------------
-
-    def _read(self, X: Any, y: Any = None, targets: bool = True) -> tuple[Any, Any]:
-        """Return the training data, validated; sets n_features_in_ and feature_names_in_."""
-        self._kind = self._reads()
-        if self._kind == "anything":
-            data = read_anything(self, X, fitting=True)
-            return data, read_targets(self, data, y, self._numeric_target) if targets else None
-        if targets and y is None:
-            read_targets(self, X, y, self._numeric_target)  # says so
-        read = read_similarities if self._kind == "similarities" else read_vectors
-        data, y = read(self, X, y, self._numeric_target)
-        return data.astype(np.float64, copy=False) if self.dtype == "float64" else data, y
-
-    def _reads(self) -> str:
-        """How X is read: as "similarities", as "vectors", or as "anything"."""
-        if isinstance(self.kernel, str):
-            return "similarities" if self.kernel == "precomputed" else "vectors"
-        return "vectors" if isinstance(self.kernel, Kernel) and compares_vectors(self.kernel) else "anything"
-
-    def _read_new(self, X: Any) -> Any:
-        """Return new points, validated against what the model was fitted to."""
-        if self._kind == "similarities":
-            return read_new_similarities(self, X, self.shape_fit_[0])
-        return read_new_vectors(self, X) if self._kind == "vectors" else read_anything(self, X, fitting=False)
-
-    def _resolved(self, data: Any) -> Kernel:
-        """Return the kernel object, with every parameter known."""
-        if isinstance(self.kernel, str):
-            if self.kernel == "precomputed":
-                return Precomputed(data)
-            return named_kernel(self.kernel, self.degree, self.gamma, self.coef0, Points(data))
-        if isinstance(self.kernel, Kernel):
-            return self.kernel.resolve(Points(data))
-        return FromMatrices(self.kernel)
-
-    def _training(self, data: Any, sample_weight: Any, kernel: Kernel | None = None) -> Training:
-        """Return the samples with a positive weight; with a kernel, that of a fitted model, they are to be checked."""
-        n = int(data.shape[0]) if hasattr(data, "shape") else len(data)
-        weights, rows = positive_weights(sample_weight, n)
-        if kernel is None or self._kind == "similarities":
-            kernel = self._resolved(data)
-        points = Points(np.arange(n) if self._kind == "similarities" else data)
-        return Training(points if rows is None else points.take(rows), kernel, weights, rows)
 
     # -- the solver -------------------------------------------------------------------------------------
 
@@ -140,13 +67,6 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
         if self.warm_start:
             self._warm = [(s.plus, s.minus) for s in solutions]
         return solutions
-
-    def _gram(self, training: Training) -> Gram:
-        points = training.points
-        budget = self.budget
-        if budget is None and len(points) <= _SMALL:
-            budget = 8 * _SMALL**2  # asking the system how much is free would take longer than the fit
-        return Gram(training.kernel, points, budget=budget)
 
     def _batches(self, training: Training, statements: list[Statement]) -> list[tuple[int, int]]:
         """Return the first and the last problem of each batch."""
@@ -277,20 +197,11 @@ class SupportVectorMachine(CallbackSupportMixin, BaseEstimator):
             **terms,
         )
 
-    # -- scikit-learn -----------------------------------------------------------------------------------
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        similarities = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.pairwise = similarities
-        tags.input_tags.sparse = not similarities
-        return tags
-
 
 class Recheck:
     """Recomputes the certificate of a fitted model from its training data."""
 
-    def __init__(self, model: SupportVectorMachine) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
 
     def __call__(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:

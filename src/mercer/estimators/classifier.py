@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined
-from mercer.estimators.base import Statement, SupportVectorMachine, Training
+from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.labels import Labels
 from mercer.estimators.margins import classifier_table, zones
 from mercer.estimators.multiclass import Pairs, one_vs_rest, pair_values, votes
 from mercer.estimators.parameters import check_parameters
+from mercer.estimators.training import Training
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.points import Points
@@ -24,7 +24,7 @@ from mercer.solvers.dual import Solution
 _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
 
 
-class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
+class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     """A classifier made of one machine for each pair of classes."""
 
     # -- what the two models define ---------------------------------------------------------------------
@@ -69,33 +69,8 @@ class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
         self._warn_unfinished(training, data, labels)
         return self
 
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        """Return the class number of each sample; sets classes_ and class_weight_."""
-        if y.dtype.kind not in "iubU":
-            check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes; y has one class only, {_shown(self.classes_[0])}. "
-                "OneClassSVM describes a single class."
-            )
-        if self.class_weight is None:
-            self.class_weight_ = np.ones(len(self.classes_))
-        else:
-            self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        return codes
-
     def _statements(self, training: Training, pairs: Pairs, codes: np.ndarray) -> list[Statement]:
-        empty = [c for c, members in zip(self.classes_, pairs.members, strict=True) if not len(members)]
-        if empty:
-            raise ValueError(
-                f"all samples of class {_shown(empty[0])} have weight 0, so there is nothing to learn it from; give "
-                "them a positive weight or leave the class out of y."
-            )
-        weights = self.class_weight_[codes] * (1.0 if training.weights is None else training.weights)
-        if (weights <= 0).any():
-            c = self.classes_[codes[int(np.argmin(weights))]]
-            raise ValueError(f"class_weight gives class {_shown(c)} the weight {weights.min():g}; it must be > 0.")
+        weights = self._class_weights(codes, training.weights)
         if len(pairs) == 1:  # the samples stay where they are
             return [Statement(None, self._pair_terms(2.0 * codes - 1.0, weights))]
         return [
@@ -284,16 +259,3 @@ class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
             half = float(self._scales[p]) if statement.terms.get("offset") == "split" else 0.0
             found.append(self._recheck_one(training, statement, np.maximum(b, 0), np.maximum(-b, 0), offset, half))
         return combined(found)
-
-    def _codes(self, y: Any) -> np.ndarray:
-        """Return the class numbers of labels that the model knows."""
-        y = column_or_1d(y)
-        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        strange = self.classes_[codes] != y
-        if np.any(strange):
-            raise ValueError(f"y contains {_shown(y[np.argmax(strange)])}, which is none of the classes of this model.")
-        return codes
-
-
-def _shown(label: Any) -> str:
-    return repr(label.item() if isinstance(label, np.generic) else label)

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from mercer.points import Points
 
 _MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
 
 
-def read_vectors(estimator: Any, X: Any, y: Any, numeric: bool) -> tuple[Any, Any]:
+def read_vectors(estimator: Any, X: Any, y: Any, numeric: bool, many: bool = False) -> tuple[Any, Any]:
     """Return the training data as a matrix of float32 or float64, dense or CSR, and the targets, if there are any."""
     if y is None:
         return validate_data(estimator, X, accept_sparse="csr", **_MATRIX), None
-    return validate_data(estimator, X, y, y_numeric=numeric, accept_sparse="csr", **_MATRIX)
+    return validate_data(estimator, X, y, y_numeric=numeric, multi_output=many, accept_sparse="csr", **_MATRIX)
 
 
 def read_new_vectors(estimator: Any, X: Any) -> Any:
@@ -34,14 +34,14 @@ def read_anything(estimator: Any, X: Any, fitting: bool) -> Any:
     return X
 
 
-def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool) -> tuple[np.ndarray, Any]:
+def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool, many: bool = False) -> tuple[np.ndarray, Any]:
     """Return the square matrix of similarities of the training samples, and the targets, if there are any."""
     if sparse.issparse(X):
         raise TypeError("a precomputed kernel matrix cannot be sparse; pass X.toarray().")
     if y is None:
         X = validate_data(estimator, X, **_MATRIX)
     else:
-        X, y = validate_data(estimator, X, y, y_numeric=numeric, **_MATRIX)
+        X, y = validate_data(estimator, X, y, y_numeric=numeric, multi_output=many, **_MATRIX)
     if X.shape[0] != X.shape[1]:
         raise ValueError(f"Precomputed matrix must be a square matrix of similarities; X has shape {X.shape}.")
     return X, y
@@ -60,16 +60,16 @@ def read_new_similarities(estimator: Any, X: Any, width: int) -> np.ndarray:
     return X
 
 
-def read_targets(estimator: Any, data: Any, y: Any, numeric: bool) -> np.ndarray:
-    """Return the targets that go with data of any kind."""
+def read_targets(estimator: Any, data: Any, y: Any, numeric: bool, many: bool = False) -> np.ndarray:
+    """Return the targets that go with data of any kind; with `many`, one column for each of several."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
+    y = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False) if many else column_or_1d(y, warn=True)
     check_consistent_length(data, y)
     if y.dtype.kind == "f" or numeric:
         y = y.astype(np.float64) if numeric else y
         if not np.isfinite(y).all():
-            i = int(np.argmin(np.isfinite(y)))
+            i = int(np.argmin(np.isfinite(y).reshape(len(y), -1).all(axis=1)))
             raise ValueError(f"Input y contains NaN or infinity: y[{i}] is {y[i]}.")
     return y
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.base import Statement, Training, filled
+from mercer.estimators.base import Statement, filled
 from mercer.estimators.classifier import PairwiseClassifier
 from mercer.estimators.multiclass import Pairs
+from mercer.estimators.training import Training
 from mercer.solvers.dual import Solution
 
 # A margin this small beside sum |b_i| max k(x, x) is rounding.

@@ -28,12 +28,14 @@ __all__ = ["CallbackSupportMixin", "listening", "with_callbacks"]
 
 
 @contextmanager
-def listening(estimator: Any, X: Any, y: Any, metadata: dict[str, Any]) -> Iterator[Listener | None]:
-    """Yield what a solver should report to, or None when nobody listens."""
+def listening(
+    estimator: Any, X: Any, y: Any, metadata: dict[str, Any], tol: float | None = None
+) -> Iterator[Listener | None]:
+    """Yield what a solver should report to, or None when nobody listens; tol is the estimator's unless given."""
     with ExitStack() as stack:
         listeners: list[Listener] = []
         if estimator.verbose:
-            listeners.append(stack.enter_context(_bar(type(estimator).__name__, estimator.tol)))
+            listeners.append(stack.enter_context(_bar(type(estimator).__name__, estimator.tol if tol is None else tol)))
         if hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx"):
             listeners.append(stack.enter_context(_relay(estimator, X, y, metadata)))
         if not listeners:

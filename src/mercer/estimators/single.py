@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
-from mercer.estimators.base import Statement, SupportVectorMachine, Training
+from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.training import Training
 from mercer.kernels import Linear
 
 

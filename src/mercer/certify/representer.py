@@ -1,0 +1,288 @@
+"""The independent check of the engine: both objectives from their definitions, and nothing of the solvers."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mercer.certify.certificate import Certificate
+from mercer.certify.values import diagonal, product
+from mercer.kernels import Kernel
+from mercer.losses.penalties import SquaredNorm
+
+_SUM = 1e-8  # what the sum of the dual point may be off, in units of its absolute sum
+_INSIDE = 1.0 - 1e-12  # a dual point on the rim of the conjugate's domain may lie outside by rounding
+_EPS = float(np.finfo(np.float64).eps)
+_NO_PENALTY = 1e-12  # the strength, in units of k(x, x), that stands for none
+
+
+def check_representer(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    *,
+    coefficients: Any,
+    offset: Any = 0.0,
+    loss: Any,
+    penalty: Any = None,
+    weights: Any = None,
+    intercept: bool = True,
+    strength: float | None = None,
+    tol: float = 1e-3,
+) -> Certificate:
+    r"""Recompute primal and dual of a problem of the representer theorem, in plain NumPy and float64.
+
+    .. math:: P = \sum_i w_i L(y_i, v_i) + R(|f|), \qquad
+              D(u) = -\sum_i w_i L^*(y_i, u_i / w_i) - R^*\!\left(\left|\textstyle\sum_i u_i k(x_i, \cdot)\right|\right)
+
+    at v = K a + b and a dual point u that sums to 0 if there is an intercept. Two are tried, and the better bound
+    counts: u = -strength a, by the loss's conjugate; and u_i = w_i L'(y_i, v_i), at which the conjugate is known,
+    w_i L* = u_i v_i - w_i L(y_i, v_i) (Fenchel and Young). For a loss or a penalty that is not convex no D bounds P:
+    then P - D is the squared norm of the gradient in H over twice the strength, and `solver` says so.
+
+    Parameters
+    ----------
+    kernel, X, y
+        The kernel, the training points and their truths.
+    coefficients, offset
+        a, one number per point (and per class), and b.
+    loss, penalty
+        The problem; None for half the squared norm.
+    weights
+        One number per point; None for 1.
+    intercept
+        Whether b was free.
+    strength
+        That of the equivalent squared norm, if it is known; it follows from the penalty otherwise.
+    tol
+        The relative gap that was asked for.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> from mercer.losses import Squared, SquaredNorm
+    >>> check_representer(Linear(), [[1.0]], [2.0], coefficients=[1.0], loss=Squared(), intercept=False).gap
+    0.0
+    """
+    started = time.perf_counter()
+    a = np.asarray(coefficients, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
+    n = len(y)
+    if a.ndim not in (1, 2) or len(a) != n:
+        raise ValueError(f"coefficients have shape {a.shape}; one per training point is needed: {n}.")
+    if not (np.isfinite(a).all() and np.isfinite(offset).all()):
+        raise ValueError("coefficients and offset must be finite; they are not.")
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != (n,) or not (w >= 0).all():
+        raise ValueError(f"weights must be {n} numbers of at least 0.")
+    penalty = SquaredNorm(1.0) if penalty is None else penalty
+    case = _Case(kernel, X, y, a, np.asarray(offset, dtype=np.float64), loss, penalty, w, intercept)
+    primal, dual, kkt, note = case.judge(strength)
+    found = Certificate(
+        primal,
+        dual,
+        kkt,
+        tol,
+        solver="independent check" + note,
+        seconds=time.perf_counter() - started,
+        rounding=case.rounding(primal),
+    )
+    return found if found.converged else replace(found, stopped="the gap is larger than tol")
+
+
+class _Case:
+    """One problem with one answer."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        y: np.ndarray,
+        a: np.ndarray,
+        b: np.ndarray,
+        loss: Any,
+        penalty: Any,
+        w: np.ndarray,
+        intercept: bool,
+    ) -> None:
+        self.kernel, self.X, self.y, self.a, self.b = kernel, X, y, a, b
+        self.loss, self.penalty, self.w, self.intercept = loss, penalty, w, intercept
+        self.wide = a.ndim == 2
+        self.column = w[:, None] if self.wide else w
+        self.counts = w > 0
+        self.diag = np.abs(diagonal(kernel, X))
+        self.f = self.times(a)
+        self.v = self.f + b
+        self.t = math.sqrt(max(float(np.vdot(a, self.f)), 0.0))
+        with np.errstate(all="ignore"):
+            self.losses = np.where(self.counts, w * np.asarray(loss.value(y, self.v), dtype=np.float64), 0.0)
+            slopes = np.asarray(loss.derivative(y, self.v), dtype=np.float64) * self.column
+        self.slopes = np.where(self.counts[:, None] if self.wide else self.counts, slopes, 0.0)
+
+    def times(self, c: np.ndarray) -> np.ndarray:
+        """Return K c."""
+        if c.ndim == 1:
+            return product(self.kernel, self.X, c)
+        return np.stack([product(self.kernel, self.X, column) for column in c.T], axis=1)
+
+    def rounding(self, primal: float) -> float:
+        """Return what float64 sums can do to the objectives."""
+        length = np.sqrt(self.diag)
+        size = np.linalg.norm(self.a, axis=1) if self.wide else np.abs(self.a)
+        slope = np.linalg.norm(self.slopes, axis=1) if self.wide else np.abs(self.slopes)
+        terms = float(np.linalg.norm(size * length))  # errors of sums of terms add up as if at random
+        height = float(np.abs(self.v).max()) + float(np.abs(self.y).max())
+        each = _EPS * (height + terms * float(length.max()))
+        return 4.0 * (_EPS * abs(primal) + each * float(slope.sum()))
+
+    # -- strengths --------------------------------------------------------------------------------------
+
+    def judge(self, strength: float | None) -> tuple[float, float, float, str]:
+        """Return primal, dual, the worst violation and a remark."""
+        t = self.t
+        with np.errstate(all="ignore"):
+            penalty = _finite(self.penalty.value, t)  # a ball's rim is inside
+        primal = float(self.losses.sum()) + penalty
+        candidates = self._strengths(strength)
+        if not getattr(self.loss, "convex", True) or not self._convex_penalty():
+            what = "loss" if not getattr(self.loss, "convex", True) else "penalty"
+            r = candidates[0] * self.a + self.slopes
+            Kr = self.times(r)
+            gap = abs(float(np.vdot(r, Kr))) / (2.0 * candidates[0])
+            if what == "penalty":
+                found = [
+                    self._dual(u, c, lambda s: s * s / (2 * candidates[0])) for u, c in self._points(candidates[:1])
+                ]
+                squared = float(self.losses.sum()) + 0.5 * candidates[0] * t * t
+                gap = min(gap, *(squared - d for d, _ in found)) if found else gap
+            kkt = float(np.abs(Kr).max()) / candidates[0]
+            return primal, primal - max(gap, 0.0), kkt, f"; stationary point: the {what} is not convex"
+        best, kkt = -math.inf, math.inf
+        for u, conjugates in self._points(candidates):
+            dual, Ku = self._dual(u, conjugates, self._conjugate)
+            if dual > best or not math.isfinite(kkt):
+                best = max(dual, best)
+                kkt = float(np.abs(self.f + Ku / candidates[0]).max())
+        return primal, best, kkt, ""
+
+    def _strengths(self, known: float | None) -> list[float]:
+        """Return strengths that the equivalent squared norm may have, the likeliest first."""
+        if isinstance(self.penalty, SquaredNorm):
+            given = float(self.penalty.strength)
+            return [given if given > 0 else _NO_PENALTY * (float(self.diag.max()) or 1.0)]
+        found = [] if known is None else [float(known)]
+        if self.t > 0:
+            with np.errstate(all="ignore"):
+                found.append(float(self.penalty.derivative(self.t)) / self.t)
+                found.append(-float(np.vdot(self.slopes, self.f)) / self.t**2)
+        found = [s for s in found if 0 < s < math.inf]
+        return found or [1.0]
+
+    def _convex_penalty(self) -> bool:
+        said = getattr(self.penalty, "convex", None)
+        if said is not None or hasattr(self.penalty, "conjugate"):
+            return said is None or bool(said)
+        slopes = np.array([float(self.penalty.derivative(t)) for t in np.logspace(-7.0, 7.0, 141)])
+        return bool((np.diff(slopes) >= -1e-9 * np.abs(slopes[1:])).all())
+
+    # -- dual points ------------------------------------------------------------------------------------
+
+    def _points(self, strengths: list[float]) -> list[tuple[np.ndarray, float]]:
+        """Return dual points with the sums of their conjugates."""
+        found = []
+        for start in [self.slopes] + [-s * self.a for s in strengths]:
+            u: np.ndarray | None = start
+            if self.intercept and self._lopsided(start):
+                u = self._levelled(start)
+            if u is None:
+                continue
+            if u is self.slopes:
+                found.append((u, float(np.vdot(u, self.v)) - float(self.losses.sum())))
+            elif (conjugates := self._conjugates(u)) is not None:
+                found.append(conjugates)
+        return found
+
+    def _lopsided(self, u: np.ndarray) -> bool:
+        return bool((np.abs(u.sum(axis=0)) > _SUM * max(float(np.abs(u).sum()), 1e-300)).any())
+
+    def _levelled(self, u: np.ndarray) -> np.ndarray | None:
+        """Return u changed so that it sums to 0, where the curvature of the losses allows."""
+        if not hasattr(self.loss, "curvature") or self.wide:
+            return None
+        with np.errstate(all="ignore"):
+            bend = np.nan_to_num(self.w * self.loss.curvature(self.y, self.v))
+        total = float(bend.sum())
+        return u - (u.sum() / total) * bend if total > 0 else None
+
+    def _conjugates(self, u: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """Return u, with what leaves the conjugate's domain replaced, and the sum of the conjugates."""
+        if not hasattr(self.loss, "conjugate") and self.wide:
+            return None
+        conjugate = getattr(self.loss, "conjugate", self._supremum)
+        with np.errstate(all="ignore"):
+            each = np.asarray(conjugate(self.y, u / self.column), dtype=np.float64)
+            outside = ~np.isfinite(each) & self.counts
+            if outside.any():  # by rounding, or for good: then the loss's own slope
+                inner = np.asarray(conjugate(self.y, _INSIDE * u / self.column), dtype=np.float64)
+                back = outside & np.isfinite(inner)
+                gone = outside & ~back
+                mask = (lambda m: m[:, None]) if self.wide else (lambda m: m)
+                u = np.where(mask(back), _INSIDE * u, np.where(mask(gone), self.slopes, u))
+                products = u * self.v
+                products = products.sum(axis=1) if self.wide else products
+                # By the equality of Fenchel and Young, of the weighted loss.
+                each = np.where(back, inner, np.where(gone, (products - self.losses) / self.w, each))
+        if self.intercept and self._lopsided(u):
+            return None
+        return u, float((self.w * np.where(self.counts, each, 0.0)).sum())
+
+    def _supremum(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the supremum over f of u f - L(y, f) for a convex loss without a formula for it, by halving on L'."""
+        slope = self.loss.derivative
+        low, high = self.v.copy(), self.v.copy()
+        width = np.maximum(1.0, np.abs(self.v))
+        for _ in range(200):  # until L' is at most u at one end, and at least u at the other
+            left, right = slope(y, low) > u, slope(y, high) < u
+            if not (left | right).any():
+                break
+            low, high = np.where(left, low - width, low), np.where(right, high + width, high)
+            width = np.minimum(2.0 * width, 1e150)
+        beyond = (slope(y, low) > u) | (slope(y, high) < u)
+        for _ in range(160):
+            middle = low + 0.5 * (high - low)
+            less = slope(y, middle) < u
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        value = np.maximum(u * low - self.loss.value(y, low), u * high - self.loss.value(y, high))
+        return np.where(beyond, np.inf, value)
+
+    def _dual(self, u: np.ndarray, conjugates: float, penalty: Any) -> tuple[float, np.ndarray]:
+        Ku = self.times(u)
+        s = math.sqrt(max(float(np.vdot(u, Ku)), 0.0))
+        return -conjugates - _finite(penalty, s), Ku
+
+    def _conjugate(self, s: float) -> float:
+        """Return R*(s), by its formula, or as the largest s t - R(t) where R' passes s."""
+        R, ten = self.penalty, np.float64(10.0)
+        if isinstance(R, SquaredNorm):
+            return s * (s / (2.0 * self._strengths(None)[0]))
+        if hasattr(R, "conjugate"):
+            return float(R.conjugate(s))
+        low, high = -300.0, 300.0  # powers of 10
+        with np.errstate(all="ignore"):
+            if float(R.derivative(ten**high)) < s:
+                return math.inf
+            for _ in range(120):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if float(R.derivative(ten**middle)) < s else (low, middle)
+            found = [s * t - float(R.value(t)) for t in (np.float64(0.0), ten**low, ten**high)]
+        return max(value for value in found if not math.isnan(value))
+
+
+def _finite(function: Any, argument: float) -> float:
+    """Return a value, and that a rounding error further inside where the argument is outside by no more than that."""
+    value = float(function(argument))
+    return value if math.isfinite(value) else float(function(argument * _INSIDE))

@@ -1,0 +1,100 @@
+"""What a run of the engine writes down: its history, its progress for listeners, its state for the next run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.solvers.control import Control
+from mercer.solvers.saved import Saved
+
+FLOOR = "at the limit of float64"
+
+
+@dataclass
+class Journal:
+    """The course of one problem through however many solvers and strengths it takes.
+
+    Parameters
+    ----------
+    control
+        Limits, listener and checkpoint file.
+    identity
+        What tells the problem from others, so that a checkpoint of another one is refused.
+    quiet
+        Whether listeners hear of the run from another journal.
+    """
+
+    control: Control
+    identity: Iterable[Any] = ()
+    quiet: bool = False
+    steps: int = 0
+    history: list[tuple[float, ...]] = field(default_factory=list)
+    asked_to_stop: bool = False
+
+    def __post_init__(self) -> None:
+        self._saved = Saved(self.control, (_as_array(part) for part in self.identity))
+
+    def part(self) -> Journal:
+        """Return a quiet journal for a problem within this one, which counts its steps on from here."""
+        return Journal(self.control, self.identity, True, self.steps)
+
+    def note(self, primal: float, gap: float, a: np.ndarray, b: Any, strength: float, keep: bool = True) -> None:
+        """Tell where the run stands, and `keep` it in the history; `gap` is relative, and may be an estimate."""
+        control = self.control
+        support = int(np.count_nonzero(a.any(axis=1) if a.ndim == 2 else a))
+        if keep:
+            self.history.append((self.steps, primal, gap, support, control.seconds))
+        if self.quiet:
+            return
+        if control.report is not None:
+            dual = primal - gap * abs(primal) if gap < math.inf else -math.inf
+            try:
+                self.asked_to_stop |= control.tell(iteration=self.steps, gap=gap, dual=dual, support=support)
+            except KeyboardInterrupt:
+                control.cancel()
+        if control.checkpoint is not None:
+            self._saved.write_now_and_then(_packed(a, b, strength))
+
+    def limit(self) -> str | None:
+        """Return what ends the run now, if anything."""
+        return "stopped by the callback" if self.asked_to_stop else self.control.exhausted(self.steps)
+
+    def write(self, a: np.ndarray, b: Any, strength: float) -> None:
+        """Write the checkpoint."""
+        self._saved.write(_packed(a, b, strength))
+
+    def read(self) -> tuple[np.ndarray, Any, float] | None:
+        """Return coefficients, offset and strength of the checkpoint, if there is one."""
+        packed = self._saved.restore()
+        if packed is None:
+            return None
+        strength = float(packed[-1, 0])
+        if packed.shape[1] == 1:
+            return packed[:-2, 0].copy(), float(packed[-2, 0]), strength
+        return packed[:-2].copy(), packed[-2].copy(), strength
+
+    def remove(self) -> None:
+        """The fit is done: nothing to resume."""
+        self._saved.remove()
+
+
+def _packed(a: np.ndarray, b: Any, strength: float) -> np.ndarray:
+    """Return one array: the coefficients, a row of offsets, a row that holds the strength."""
+    columns = a.reshape(len(a), -1)
+    rows = [np.broadcast_to(np.asarray(row, dtype=np.float64), columns.shape[1:])[None] for row in (b, strength)]
+    return np.concatenate([columns, *rows])
+
+
+def _as_array(part: Any) -> np.ndarray:
+    """Return what names an object in another run, too: its numbers, or its parameters."""
+    if isinstance(part, np.ndarray):
+        return part
+    text = repr(part)
+    if " object at 0x" in text:  # the address is not part of the problem
+        text = f"{type(part).__qualname__} {sorted(vars(part).items())}"
+    return np.frombuffer(text.encode(), dtype=np.uint8)

@@ -1,0 +1,191 @@
+"""A low-rank approximation of the kernel matrix, and what it makes of equations with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
+
+from mercer.points.threads import run
+from mercer.solvers.products import Products, shares
+
+_CHUNK = 2048  # columns of R that are weighted at a time
+_NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 2e-15}  # of the diagonal, below which a pivot is rounding
+
+Precondition = Callable[[np.ndarray], np.ndarray]
+
+
+class Pivoted:
+    r"""Rows R of a Cholesky factor with random pivots S, a block at a time.
+
+    .. math:: R^T R = K_{:S} K_{SS}^{-1} K_{S:}
+
+    A block of pivots is drawn at once, with the diagonal of K - R'R as probabilities, and each is accepted with the
+    probability that it would still have after those accepted before it: the pivots are distributed as if drawn one by
+    one, at the speed of matrix products (Epperly, Tropp and Webber 2024; Chen, Epperly, Tropp and Webber 2023).
+
+    Parameters
+    ----------
+    products
+        The kernel matrix.
+    most
+        The largest rank.
+    single
+        Whether R is kept in float32.
+    seed
+        Of the pivots.
+    """
+
+    def __init__(self, products: Products, most: int, single: bool, seed: int = 0) -> None:
+        self.products, self.single = products, single
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.most = min(most, products.n)
+        self._rows = np.empty((self.most, products.n), self.dtype)  # not touched before it is used
+        self.rank = 0
+        self._diagonal = products.diagonal().clip(min=0.0)
+        self.left = self._diagonal.copy()  # the diagonal of K - R'R
+        self._inner = np.zeros((0, 0))
+        self._rng = np.random.default_rng(seed)
+        self.exhausted = not self.left.any()
+        self._share = 1.0
+
+    @property
+    def R(self) -> np.ndarray:
+        """The rows so far."""
+        return self._rows[: self.rank]
+
+    @property
+    def trace(self) -> float:
+        """The trace of K - R'R: the sum of the eigenvalues that R leaves out."""
+        return float(self.left.sum())
+
+    @property
+    def largest(self) -> float:
+        """About the largest eigenvalue of K - R'R, as the last block of pivots showed it."""
+        return max(self._share * self.trace, float(self.left.max()))
+
+    def grow(self, block: int) -> int:
+        """Draw a block of pivots and return how many were accepted."""
+        total = self.left.sum()
+        if self.exhausted or self.rank == self.most:
+            self.exhausted = True
+            return 0
+        drawn = self._rng.choice(len(self.left), size=min(block, self.most - self.rank), p=self.left / total)
+        accepted, L = self._accept(drawn)
+        if len(accepted):
+            self._append(accepted, L)
+        if not len(accepted) or self.left.sum() <= _NOISE[self.dtype] * self._diagonal.sum():
+            self.exhausted = True
+        return len(accepted)
+
+    def _accept(self, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pivots that are kept and the Cholesky factor of their block of K - R'R."""
+        H = self.products.values(drawn, drawn, self.single).astype(np.float64)
+        known = self.R[:, drawn].astype(np.float64)
+        H -= known.T @ known
+        b = len(drawn)
+        if b > 16:
+            # Points drawn in proportion to the diagonal show the eigenvalues of K - R'R, each too large by trace / b.
+            root = 1.0 / np.sqrt(self.left[drawn])
+            top = eigh(H * root * root[:, None], eigvals_only=True, subset_by_index=[b - 1, b - 1])
+            self._share = max(float(top[0]) - 1.0, 0.1) / b
+        chance = self._rng.random(b) * self.left[drawn]
+        noise = np.maximum(chance, _NOISE[self.dtype] * self._diagonal[drawn])
+        kept: list[int] = []
+        L = np.zeros((b, b))
+        for i in range(b):
+            t = len(kept)
+            rest = H[i, i] - L[i, :t] @ L[i, :t]
+            if rest <= noise[i]:
+                continue
+            L[i:, t] = (H[i:, i] - L[i:, :t] @ L[i, :t]) / np.sqrt(rest)
+            kept.append(i)
+        return drawn[kept], L[np.ix_(kept, range(len(kept)))]
+
+    def _append(self, pivots: np.ndarray, L: np.ndarray) -> None:
+        n, r, t = self.products.n, self.rank, len(pivots)
+        values = self.products.values(pivots, slice(0, n), self.single)
+        inverse = solve_triangular(L, np.eye(t), lower=True).astype(self.dtype)
+        at_pivots = np.ascontiguousarray(self.R[:, pivots].T)
+        new = self._rows[r : r + t]
+
+        def part(cols: slice) -> None:
+            rest = values[:, cols].astype(self.dtype, copy=False) - at_pivots @ self._rows[:r, cols]
+            np.matmul(inverse, rest, out=new[:, cols])
+            self.left[cols] -= np.einsum("ij,ij->j", new[:, cols], new[:, cols], dtype=np.float64)
+
+        run(part, shares(n))
+        self.left[pivots] = 0.0
+        self.left.clip(min=0.0, out=self.left)
+        self.rank = r + t
+
+    # -- equations with it ------------------------------------------------------------------------------
+
+    def _gram(self) -> np.ndarray:
+        """Return R R', of which only what is new is computed."""
+        r, done = self.rank, len(self._inner)
+        if done < r:
+            R = self.R
+            parts = run(lambda cols: R[done:, cols] @ R[:, cols].T, shares(self.products.n))
+            new = np.sum(parts, axis=0, dtype=np.float64)
+            whole = np.empty((r, r))
+            whole[:done, :done] = self._inner
+            whole[done:], whole[:, done:] = new, new.T
+            self._inner = whole
+        return self._inner
+
+    def _weighted(self, R: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+        """Return R diag(inverse) R'."""
+
+        def part(cols: slice) -> np.ndarray:
+            total = np.zeros((len(R), len(R)))
+            for i in range(cols.start, cols.stop, _CHUNK):
+                some = slice(i, min(i + _CHUNK, cols.stop))
+                root = R[:, some] * np.sqrt(inverse[some]).astype(R.dtype)
+                total += root @ root.T
+            return total
+
+        return np.asarray(np.sum(run(part, shares(R.shape[1])), axis=0))
+
+    def precondition(self, shift: np.ndarray, rows: np.ndarray | None = None) -> Precondition:
+        r"""Return the function V -> (R'R + diag(shift))^-1 V, by Woodbury's formula.
+
+        .. math:: D^{-1} - D^{-1} R^T (I + R D^{-1} R^T)^{-1} R D^{-1}
+
+        Parameters
+        ----------
+        shift
+            One positive number per point.
+        rows
+            The points that take part; None for all.
+        """
+        inverse = 1.0 / shift
+        if not self.rank:
+            return lambda V: V * inverse[:, None]
+        R = self.R if rows is None else np.ascontiguousarray(self.R[:, rows])
+        inner = self._gram() * inverse[0] if rows is None and np.ptp(shift) == 0 else self._weighted(R, inverse)
+        factor = _factor(inner)
+
+        def apply(V: np.ndarray) -> np.ndarray:
+            U = V * inverse[:, None]
+            size = np.abs(U).max(axis=0)
+            size = np.where(size > 0, size, 1.0)
+            rounded = (U / size).astype(self.dtype, copy=False)
+            parts = run(lambda c: R[:, c] @ rounded[c], shares(R.shape[1]))
+            inside = cho_solve(factor, np.sum(parts, axis=0, dtype=np.float64), check_finite=False)
+            inside = inside.astype(self.dtype)
+            back = np.concatenate(run(lambda c: R[:, c].T @ inside, shares(R.shape[1])))
+            return np.asarray(U - back * (size * inverse[:, None]))
+
+        return apply
+
+
+def _factor(inner: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the Cholesky factor of I + inner, lifted where rounding has made it indefinite."""
+    lift = 1.0
+    while True:
+        try:
+            return cho_factor(inner + lift * np.eye(len(inner)), lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            lift = max(2.0 * lift, 1e-7 * float(np.trace(inner)))

@@ -1,0 +1,203 @@
+"""Products of the kernel matrix with a few columns, in float32 or float64, computed afresh or from held values."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import ThreadpoolController
+
+from mercer.gram import Gram
+from mercer.points import Comparison, Points
+from mercer.points.threads import cores, run
+from mercer.solvers.matrix import single_is_enough
+
+_FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
+_TILE = 256, 1024  # rows and columns of a tile, which stays in the cache while it is used twice
+_DOUBLED: WeakKeyDictionary[Gram, Points] = WeakKeyDictionary()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread_each() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread, where this module shares the work itself.
+
+    The threads of BLAS wait for one another by spinning, and take the cores from those that compute kernel values.
+    """
+    return _controller().limit(limits=1, user_api="blas")
+
+
+def shares(n: int) -> list[slice]:
+    """Return one slice of n numbers for each core."""
+    step = -(-n // cores()) if n >= 1024 else n
+    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
+
+
+class Products:
+    """K V for the kernel matrix of some points.
+
+    Parameters
+    ----------
+    gram
+        The matrix; square, of NumPy or SciPy data or of objects.
+    rows
+        Which points take part; None for all.
+    """
+
+    def __init__(self, gram: Gram, rows: np.ndarray | None = None) -> None:
+        if gram.left.foreign or not gram.symmetric:
+            raise TypeError(
+                f"linear systems need the square matrix of one set of NumPy points; this is {gram!r} of a "
+                f"{type(gram.left.data).__name__}."
+            )
+        self.gram, self.rows = gram, rows
+        self._all = gram.shape[0]
+        self.n = self._all if rows is None else len(rows)
+        self.held: np.ndarray | None = None  # of all points
+        self._tiles: list[tuple[slice, slice, np.ndarray]] = []
+        self.single = gram.compiled and single_is_enough(gram)  # whether float32 values are worth having
+
+    def take(self, rows: np.ndarray | None) -> Products:
+        """Return the products of some of the points."""
+        if rows is None or (len(rows) == self._all and np.array_equal(rows, np.arange(self._all))):
+            return self
+        part = Products(self.gram, rows)
+        part.held, part.single = self.held, self.single
+        return part
+
+    def points(self, single: bool) -> Points:
+        """Return the points that take part, in float32 or in float64."""
+        everyone = self.gram.left.single() if single else _doubled(self.gram)
+        return everyone if self.rows is None else everyone.take(self.rows)
+
+    def _compared(self, single: bool) -> Comparison:
+        gram, points = self.gram, self.points(single)
+        if points is gram.left:
+            return gram.comparison
+        return Comparison(gram.kernel.of, points, None, gram.comparison.formula, _FORGIVEN if single else None)
+
+    @cached_property
+    def exact(self) -> Comparison:
+        """The matrix with values in float64."""
+        return self._compared(False)
+
+    @cached_property
+    def rough(self) -> Comparison:
+        """The matrix with values in float32."""
+        return self._compared(True)
+
+    def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
+        """Return a block of the matrix."""
+        if self.held is not None and (single or self.held.dtype == np.float64):
+            block = self.held[self._numbers(rows)]
+            return block[:, cols if self.rows is None else self._numbers(cols)]
+        return np.asarray((self.rough if single else self.exact).block(rows, cols))
+
+    def _numbers(self, chosen: slice | np.ndarray) -> np.ndarray:
+        everyone = np.arange(self._all) if self.rows is None else self.rows
+        return everyone[chosen]
+
+    def dense(self, out: np.ndarray) -> np.ndarray:
+        """Fill `out` with the matrix, in the type that it has."""
+        if self.held is not None and (out.dtype == np.float32 or self.held.dtype == np.float64):
+            out[...] = self.held if self.rows is None else self.held[np.ix_(self.rows, self.rows)]
+            return out
+        compared = self.rough if out.dtype == np.float32 and self.single else self.exact
+        if compared.dtype == out.dtype:
+            return np.asarray(compared.dense(out))
+        for i in range(0, self.n, 256):
+            rows = slice(i, min(i + 256, self.n))
+            out[rows] = compared.block(rows, slice(0, self.n))
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        """Return k(x_i, x_i) in float64."""
+        return np.array(self.exact.diag(), dtype=np.float64)
+
+    def __call__(self, V: np.ndarray, single: bool = False) -> np.ndarray:
+        """Return K V in float64, for V (n, k) in float64, from kernel values in float32 or float64."""
+        size = np.abs(V).max(axis=0, initial=0.0)
+        size = np.where(size > 0, size, 1.0)  # columns of any size are within the range of float32
+        if self.held is not None and (single or self.held.dtype == np.float64):
+            out = self._from_held(V / size)
+        elif single and self._tiles:
+            out = self._from_tiles(V / size)
+        else:
+            compared = self.rough if single and self.single else self.exact
+            out = np.asarray(compared.matvec(np.ascontiguousarray(V / size, dtype=compared.dtype)), dtype=np.float64)
+        return np.asarray(out * size)
+
+    def _from_held(self, V: np.ndarray) -> np.ndarray:
+        held = self.held
+        assert held is not None
+        if self.rows is not None:
+            scattered = np.zeros((self._all, V.shape[1]))
+            scattered[self.rows] = V
+            V = scattered
+        V = V.astype(held.dtype, copy=False)
+        out = np.empty(V.shape)
+
+        def part(rows: slice) -> None:
+            np.matmul(held[rows], V, out=out[rows], casting="same_kind")
+
+        run(part, shares(len(held)))
+        return out if self.rows is None else out[self.rows]
+
+    def hold_half(self) -> None:
+        """Keep the upper triangle in float32 tiles: less to read than there is to compute, for simple kernels too."""
+        n, (height, width) = self.n, _TILE
+        places = [
+            (slice(i, min(i + height, n)), slice(j, min(j + width, n)))
+            for i in range(0, n, height)
+            for j in range(i, n, width)
+        ]
+        self._tiles = run(lambda at: (*at, self.rough.block(*at)), places)
+        for rows, cols, tile in self._tiles:
+            if rows.start == cols.start:  # both halves of the square on the diagonal are there: keep one
+                square = tile[:, : len(tile)]
+                square[np.tril_indices(len(square), -1)] = 0.0
+                np.fill_diagonal(square, 0.5 * square.diagonal())
+
+    def _from_tiles(self, V: np.ndarray) -> np.ndarray:
+        V = V.astype(np.float32)
+        columns = [np.ascontiguousarray(v) for v in V.T]
+
+        def part(first: int) -> np.ndarray:
+            out = np.zeros(V.shape[::-1])
+            for rows, cols, tile in self._tiles[first :: cores()]:
+                for v, total in zip(columns, out, strict=True):
+                    total[rows] += tile @ v[cols]
+                    total[cols] += v[rows] @ tile
+            return out
+
+        return np.asarray(np.sum(run(part, range(cores())), axis=0).T)
+
+    def hold(self, dtype: Any) -> None:
+        """Compute all values once and keep them."""
+        n = self._all
+        if n * n * np.dtype(dtype).itemsize > self.gram.budget:
+            return
+        whole = self if self.rows is None else Products(self.gram)
+        self.held = whole.dense(np.empty((n, n), dtype))
+
+
+def _doubled(gram: Gram) -> Points:
+    """Return the points of a matrix with float32 numbers as float64; whatever is not numbers stays as it is."""
+    points = gram.left
+    if not points.numeric or points.dtype != np.float32:
+        return points
+    if gram not in _DOUBLED:
+        data = points.data
+        if isinstance(data, np.ndarray) or sparse.issparse(data):
+            data = points.vectors.astype(np.float64)
+        elif hasattr(data, "select_dtypes"):
+            data = data.astype(dict.fromkeys(data.select_dtypes(["float32", "float16"]).columns, np.float64))
+        _DOUBLED[gram] = Points(data, points.name)
+    return _DOUBLED[gram]

@@ -1,0 +1,79 @@
+"""Low-rank factors with random pivots, and equations with them."""
+
+import numpy as np
+import pytest
+
+from mercer import RBF, Gram, Laplacian, Linear
+from mercer.gram.factor import partial_cholesky
+from mercer.solvers.pivoted import Pivoted
+from mercer.solvers.products import Products
+
+X = np.random.default_rng(0).standard_normal((300, 3))
+
+
+def grown(gram, rank, single=False, seed=0):
+    pivoted = Pivoted(Products(gram), rank, single, seed)
+    while pivoted.rank < rank and not pivoted.exhausted:
+        pivoted.grow(min(40, rank - pivoted.rank))
+    return pivoted
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_what_it_leaves_is_positive_and_known(single):
+    gram = Gram(RBF(scale=1.5), X)
+    p = grown(gram, 80, single)
+    rest = gram.dense() - p.R.T.astype(float) @ p.R
+    assert np.linalg.eigvalsh(rest).min() > -(1e-4 if single else 1e-12)
+    assert np.allclose(np.diag(rest), p.left, atol=1e-5 if single else 1e-12)
+    assert np.isclose(p.trace, np.trace(rest), rtol=1e-2)
+    assert 0.3 < p.largest / np.linalg.eigvalsh(rest).max() < 3
+
+
+def test_as_good_as_pivots_one_by_one():
+    gram = Gram(Laplacian(scale=2.0), X)
+    K = gram.dense()
+    blocks = [grown(gram, 60, seed=s).trace for s in range(10)]
+    singly = [np.trace(K) - np.sum(partial_cholesky(np.diag(K), lambda i: K[:, i], 60, seed=s) ** 2) for s in range(10)]
+    assert abs(np.mean(blocks) / np.mean(singly) - 1) < 0.05
+    best = np.linalg.eigvalsh(K)[:-60].sum()
+    assert best < np.mean(blocks) < 2 * best
+
+
+def test_stops_at_the_rank_of_the_matrix():
+    p = grown(Gram(Linear(), X), 50)
+    assert p.rank == 3
+    assert p.exhausted
+    assert grown(Gram(Linear(), np.zeros((5, 2))), 3).rank == 0
+    assert grown(Gram(RBF(), np.ones((50, 2))), 10).rank == 1  # equal points
+
+
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("rows", [None, np.arange(7, 200, 2)], ids=["all", "some"])
+def test_preconditions_exactly_what_it_approximates(single, rows):
+    rng = np.random.default_rng(1)
+    p = grown(Gram(RBF(scale=1.5), X), 50, single)
+    R = p.R.astype(float) if rows is None else p.R[:, rows].astype(float)
+    n = R.shape[1]
+    V = rng.standard_normal((n, 2)) * np.array([1e-60, 1e60])
+    for shift in (np.full(n, 0.1), rng.uniform(0.1, 2.0, n)):
+        expected = np.linalg.solve(R.T @ R + np.diag(shift), V)
+        found = p.precondition(shift, rows)(V)
+        assert np.allclose(
+            found / np.abs(V).max(axis=0), expected / np.abs(V).max(axis=0), atol=1e-4 if single else 1e-11
+        )
+
+
+def test_grows_between_uses():
+    p = grown(Gram(RBF(scale=1.5), X), 30)
+    p.precondition(np.full(300, 0.1))
+    p = Pivoted(Products(Gram(RBF(scale=1.5), X)), 60, False)
+    V = np.ones((300, 1))
+    for _ in range(3):
+        p.grow(20)
+        expected = np.linalg.solve(p.R.T @ p.R + 0.1 * np.eye(300), V)
+        assert np.allclose(p.precondition(np.full(300, 0.1))(V), expected, atol=1e-10)
+
+
+def test_no_rank_is_the_diagonal():
+    p = Pivoted(Products(Gram(RBF(), X)), 10, False)
+    assert np.allclose(p.precondition(np.full(300, 4.0))(np.ones((300, 1))), 0.25)

@@ -1,0 +1,50 @@
+"""The rank of a preconditioner follows what it is worth."""
+
+import numpy as np
+
+from mercer import RBF, Gram, Laplacian, Linear
+from mercer.solvers.pivoted import Pivoted
+from mercer.solvers.products import Products
+from mercer.solvers.rank import Costs, grow, steps
+
+X = np.random.default_rng(0).standard_normal((2000, 6))
+
+
+def rank(kernel, shift, tol=1e-6, most=1000):
+    products = Products(Gram(kernel, X))
+    pivoted = Pivoted(products, most, True)
+    grow(pivoted, shift, tol, None, Costs.of(products, True))
+    return pivoted.rank
+
+
+def test_a_smaller_shift_is_worth_more_columns():
+    ranks = [rank(RBF(scale=2.0), shift) for shift in (1e3, 1.0, 1e-2)]
+    assert ranks[0] <= 64 < ranks[1] < ranks[2]
+
+
+def test_no_more_than_there_are():
+    assert rank(Linear(), 1e-3) == 6
+    assert 100 < rank(Laplacian(scale=1.0), 1e-6, most=200) <= 200
+
+
+def test_the_same_each_time():
+    assert rank(RBF(scale=2.0), 0.1) == rank(RBF(scale=2.0), 0.1)
+
+
+def test_the_caller_may_name_it():
+    products = Products(Gram(RBF(scale=2.0), X))
+    pivoted = Pivoted(products, 150, True)
+    grow(pivoted, 1e9, 1e-6, 150, Costs.of(products, True))
+    assert pivoted.rank == 150
+
+
+def test_steps_follow_the_condition():
+    assert steps(1.0, 1.0, 1e-6) < steps(100.0, 1.0, 1e-6) < steps(100.0, 1.0, 1e-12)
+
+
+def test_holds_tiles_for_many_products_only():
+    costs = Costs.of(Products(Gram(RBF(scale=2.0), X, budget="1 GB")), True)
+    assert costs.worth_holding(1000)
+    assert not costs.worth_holding(3)
+    assert not Costs.of(Products(Gram(RBF(scale=2.0), X, budget="1 MB")), True).worth_holding(1000)
+    assert not Costs.of(Products(Gram(RBF(scale=2.0), X)), False).worth_holding(1000)
