@@ -18,6 +18,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.course import CHUNK, FLOOR, Course
 from mercer.solvers.dual import SVMDual
 from mercer.solvers.planning import Method
+from mercer.solvers.state import dot
 
 _SMALLEST = 1536  # points of a working set, if there are as many
 _HALVED = 2048  # points of a working set of which half are new each time; of a larger one, a quarter
@@ -122,7 +123,7 @@ class Decomposition(Course):
             rows = self._hot_points if self.cold.size else None
             change = self.matrix.product(rows, working[which], self._round(moved))
             s.gradient[slice(s.n) if rows is None else rows] += change
-            self.drift += float(moved @ moved)
+            self.drift += dot(moved, moved)
         self.steps += done
         self.outer += 1
 
@@ -157,7 +158,7 @@ class Decomposition(Course):
             return reason
         last = self.history[-1] if self.history else (0, 0.0, math.inf, 0, 0.0)
         if self.control.report is not None and self.control.seconds - last[4] > 0.2:
-            dual = self._dual()
+            dual = self.state.dual
             support = int(np.count_nonzero(self.state.coefficients))
             self.history.append((self.steps, dual, last[2], support, self.control.seconds))
             if self.control.tell(iteration=self.steps, gap=last[2], dual=dual, support=support):
@@ -189,10 +190,6 @@ class Decomposition(Course):
         self._widen()
         self._watched, self._misses = (math.inf, -math.inf), 0
         return None
-
-    def _dual(self) -> float:
-        s = self.state
-        return -float(0.5 * (s.plus - s.minus) @ (s.gradient + s.linear) + s.width @ (s.plus + s.minus))
 
     # -- points at rest ---------------------------------------------------------------------------------
 
