@@ -116,6 +116,23 @@ class State:
         b, total = self.plus - self.minus, self.plus + self.minus
         return -(0.5 * dot(b, self.gradient + self.linear) + dot(self.width, total))
 
+    def slopes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the slopes of the objective along growing and shrinking b, for each group (as in the core)."""
+        n, inf = self.n, math.inf
+        F, w = self.gradient[:n], self.width[:n]
+        p, m, up, low = self.plus[:n], self.minus[:n], self.upper[:n], self.lower[:n]
+        if self.groups == 1:
+            return [
+                (
+                    F + np.where(m > 0, -w, np.where(p < up, w, inf)),
+                    F + np.where(p > 0, w, np.where(m < low, -w, -inf)),
+                )
+            ]
+        return [
+            (F + np.where(p < up, w, inf), F + np.where(p > 0, w, -inf)),
+            (F + np.where(m > 0, -w, inf), F + np.where(m < low, -w, -inf)),
+        ]
+
     def bounds(self) -> Bounds:
         """Return the objectives at the offsets that bring them closest."""
         b = self.plus - self.minus
