@@ -340,7 +340,7 @@ i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::in
            std::int32_t* out, double* violation) {
   struct Candidate {
     double value;
-    std::int32_t point;
+    i64 place;  // in hot, whose order decides between equals
   };
   static_assert(sizeof(Candidate) == 16);
   Buffer<char> taken(static_cast<std::size_t>(v.n), char(0));
@@ -363,12 +363,14 @@ i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::in
     *violation = std::max(*violation, high - low);
     i64 ups = 0, downs = 0;
     for (i64 k = 0; k < count; ++k) {  // written always, counted if it counts: no branch to guess
-      up[ups] = {grows[k], hot[k]};
+      up[ups] = {grows[k], k};
       ups += grows[k] < high;
-      down[downs] = {-shrinks[k], hot[k]};
+      down[downs] = {-shrinks[k], k};
       downs += shrinks[k] > low;
     }
-    const auto less = [](const Candidate& a, const Candidate& b) { return a.value < b.value; };
+    const auto less = [](const Candidate& a, const Candidate& b) {
+      return a.value < b.value || (a.value == b.value && a.place < b.place);
+    };
     const i64 share = std::max<i64>(1, fresh / (2 * v.groups));
     for (const auto& [side, candidates] : {std::pair{up.data(), ups}, std::pair{down.data(), downs}}) {
       // Twice the share: some are taken by the other side already.
@@ -377,7 +379,7 @@ i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::in
       std::sort(side, side + some, less);
       i64 quota = share;
       for (i64 k = 0; k < some && quota > 0 && found < size; ++k) {
-        const std::int32_t i = side[k].point;
+        const std::int32_t i = hot[side[k].place];
         if (taken[i]) continue;
         taken[i] = 1;
         out[found++] = i;
