@@ -296,10 +296,10 @@ class PairwiseClassifier(ClassifierMixin, SupportVectorMachine):
 
 
 def _numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes in ascending order and the number of each sample's: `np.unique`, without its sort for small integers."""
-    if y.dtype.kind in "iu" and len(y):
+    """Return the classes in ascending order and each sample's number; integers of a small range need no sort."""
+    if y.dtype.kind in "iu":
         low, high = int(y.min()), int(y.max())
-        if high - low < 4 * len(y) + 1024 and -(2**62) < low and high < 2**62:
+        if high - low < 4 * len(y) + 1024 and max(-low, high) < 2**62:
             shifted = y.astype(np.int64) - low
             present = np.bincount(shifted) > 0
             return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[shifted]
