@@ -21,7 +21,7 @@ def _largest(bounds: np.ndarray) -> float:
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the inner product, without BLAS: its threads, once woken, spin on the cores that the core needs."""
+    """Return the inner product, without BLAS, whose threads would compete with the core's."""
     return float(np.multiply(a, b).sum())
 
 
