@@ -88,3 +88,28 @@ def test_one_sample_per_class_and_many_classes():
     assert np.array_equal(model.predict(X), y)
     assert model.dual_coef_.shape == (39, 40)
     assert model.certificate_.verify(X, y).converged
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([-128, 127, 5], np.int8),
+        np.array([250, 3, 7], np.uint8),
+        np.array([2**63 + 5, 1, 2**63 + 6], np.uint64),
+        np.array([-(2**63), 0, 2**63 - 1]),
+        np.array([-3, 10**6, 4]),
+        np.array([2**40, 2**40 + 1, 2**40 + 7]),
+        np.array([False, True]),
+        np.array(["b", "a"]),
+        np.array([1.0, -1.0]),
+    ],
+    ids=lambda labels: f"{labels.dtype}, {labels[0]}",
+)
+def test_classes_are_those_of_unique(labels):
+    codes = np.arange(30) % len(labels)
+    y = labels[codes]
+    model = SVC().fit(np.random.default_rng(0).normal(size=(30, 2)) + 9 * codes[:, None], y)
+    expected = np.unique(y)
+    assert model.classes_.dtype == expected.dtype
+    assert (model.classes_ == expected).all()
+    assert (model.predict(model.support_vectors_) == y[model.support_]).all()

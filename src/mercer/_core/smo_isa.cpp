@@ -16,12 +16,12 @@ struct Slopes {
   double up, down;
 };
 inline Slopes slopes(const Variables& v, int group, i64 i) {
-  const double w = v.width[i];
-  if (v.groups == 1)
-    return {v.minus[i] > 0 ? -w : v.plus[i] < v.upper[i] ? w : inf,
-            v.plus[i] > 0 ? w : v.minus[i] < v.lower[i] ? -w : -inf};
-  if (group == 0) return {v.plus[i] < v.upper[i] ? w : inf, v.plus[i] > 0 ? w : -inf};
-  return {v.minus[i] > 0 ? -w : inf, v.minus[i] < v.lower[i] ? -w : -inf};
+  // Choices between two numbers, not branches: whether a point is at a bound cannot be guessed.
+  const double w = v.width[i], p = v.plus[i], m = v.minus[i], upper = v.upper[i], lower = v.lower[i];
+  const double grow = p < upper ? w : inf, shrink = m < lower ? -w : -inf;
+  if (v.groups == 1) return {m > 0 ? -w : grow, p > 0 ? w : shrink};
+  if (group == 0) return {grow, p > 0 ? w : -inf};
+  return {m > 0 ? -w : inf, shrink};
 }
 // How far b_i can go, up or down, before a bound or a kink of the objective.
 inline double room_up(const Variables& v, int group, i64 i) {
@@ -340,39 +340,46 @@ i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::in
            std::int32_t* out, double* violation) {
   struct Candidate {
     double value;
-    std::int32_t point;
+    i64 place;  // in hot, whose order decides between equals
   };
   static_assert(sizeof(Candidate) == 16);
   Buffer<char> taken(static_cast<std::size_t>(v.n), char(0));
   i64 found = 0;
   *violation = 0;
+  const auto size_of = static_cast<std::size_t>(count);
+  Buffer<double> grows(size_of), shrinks(size_of);
+  Buffer<Candidate> up(size_of), down(size_of);
   for (int g = 0; g < v.groups; ++g) {
     double low = inf, high = -inf;
     for (i64 k = 0; k < count; ++k) {
       const i64 i = hot[k];
       const Slopes s = slopes(v, g, i);
-      low = std::min(low, v.gradient[i] + s.up);
-      high = std::max(high, v.gradient[i] + s.down);
+      grows[k] = v.gradient[i] + s.up;
+      shrinks[k] = v.gradient[i] + s.down;
+      low = std::min(low, grows[k]);
+      high = std::max(high, shrinks[k]);
     }
     if (!(high > low)) continue;
     *violation = std::max(*violation, high - low);
-    Buffer<Candidate> up, down;
-    for (i64 k = 0; k < count; ++k) {
-      const i64 i = hot[k];
-      const Slopes s = slopes(v, g, i);
-      const double u = v.gradient[i] + s.up, d = v.gradient[i] + s.down;
-      if (u < high) up.push_back({u, hot[k]});
-      if (d > low) down.push_back({-d, hot[k]});
+    i64 ups = 0, downs = 0;
+    for (i64 k = 0; k < count; ++k) {  // written always, counted if it counts: no branch to guess
+      up[ups] = {grows[k], k};
+      ups += grows[k] < high;
+      down[downs] = {-shrinks[k], k};
+      downs += shrinks[k] > low;
     }
-    const auto less = [](const Candidate& a, const Candidate& b) { return a.value < b.value; };
+    const auto less = [](const Candidate& a, const Candidate& b) {
+      return a.value < b.value || (a.value == b.value && a.place < b.place);
+    };
     const i64 share = std::max<i64>(1, fresh / (2 * v.groups));
-    for (Buffer<Candidate>* side : {&up, &down}) {
+    for (const auto& [side, candidates] : {std::pair{up.data(), ups}, std::pair{down.data(), downs}}) {
       // Twice the share: some are taken by the other side already.
-      const auto some = static_cast<std::size_t>(std::min<i64>(2 * share, i64(side->size())));
-      std::partial_sort(side->begin(), side->begin() + static_cast<std::ptrdiff_t>(some), side->end(), less);
+      const i64 some = std::min(2 * share, candidates);
+      if (some < candidates) std::nth_element(side, side + some, side + candidates, less);
+      std::sort(side, side + some, less);
       i64 quota = share;
-      for (std::size_t k = 0; k < some && quota > 0 && found < size; ++k) {
-        const std::int32_t i = (*side)[k].point;
+      for (i64 k = 0; k < some && quota > 0 && found < size; ++k) {
+        const std::int32_t i = hot[side[k].place];
         if (taken[i]) continue;
         taken[i] = 1;
         out[found++] = i;

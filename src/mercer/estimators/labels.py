@@ -21,7 +21,7 @@ class Labels:
         """Return the class number of each sample; sets classes_ and class_weight_."""
         if y.dtype.kind not in "iubU":
             check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = numbered(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes; y has one class only, {shown(self.classes_[0])}. "
@@ -55,6 +55,18 @@ class Labels:
         if np.any(strange):
             raise ValueError(f"y contains {shown(y[np.argmax(strange)])}, which is none of the classes of this model.")
         return codes
+
+
+def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes in ascending order and each sample's number; integers of a small range need no sort."""
+    if y.dtype.kind in "iu":
+        low, high = int(y.min()), int(y.max())
+        if high - low < 4 * len(y) + 1024 and max(-low, high) < 2**62:
+            shifted = y.astype(np.int64) - low
+            present = np.bincount(shifted) > 0
+            return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[shifted]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes
 
 
 def shown(label: Any) -> str:

@@ -14,7 +14,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, give_back, hidden_gap, hides, scratch
 from mercer.solvers.planning import Method
-from mercer.solvers.state import Bounds, State
+from mercer.solvers.state import Bounds, State, dot
 
 CHUNK = 200_000  # SMO steps between two looks at the clock
 _SETTLED = 0.05
@@ -106,7 +106,7 @@ class Course(ABC):
         b = s.coefficients
         n, free, box = s.n, s.free, (s.upper + s.lower)[: s.n]
         allowed = 0.3 * self.control.tol * max(abs(bounds.primal), abs(bounds.dual))
-        moves = math.sqrt(float(b**2 @ s.lengths**2) + s.size * self.drift)
+        moves = math.sqrt(dot(b**2, s.lengths**2) + s.size * self.drift)
         worst = hidden_gap(moves, float((box * s.lengths)[free].sum()))
         known = isinstance(self.matrix, Held)  # streamed values may be off by more, far from the centre
         if (known and worst <= allowed) or hides(self.problem, b, (s.gradient - s.linear)[:n], free, box) <= allowed:

@@ -14,12 +14,15 @@ import numpy as np
 
 from mercer import _core
 from mercer.solvers.barrier import barrier
+from mercer.solvers.conjugate import Ahead, Directions, settle
 from mercer.solvers.control import Control
 from mercer.solvers.course import CHUNK, FLOOR, Course
 from mercer.solvers.dual import SVMDual
 from mercer.solvers.planning import Method
+from mercer.solvers.state import dot
 
 _SMALLEST = 1536  # points of a working set, if there are as many
+_EARLY = 5.0  # times the first target: the violation from which on points rest where the free ones are many
 _HALVED = 2048  # points of a working set of which half are new each time; of a larger one, a quarter
 _BARRIER = 2048  # the largest working set that is factorised when SMO crawls in it
 CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
@@ -39,6 +42,7 @@ class Decomposition(Course):
         self._everyone = self.hot = everyone
         self.cold = everyone[:0]
         self._free = self._crawls = 0
+        self._directions: Directions | None = None  # while points rest
         self._every = max(_WATCH, 20 * self.state.n // _SMALLEST)
         self._misses = 0
         self._kept = (math.inf, self.state.plus, self.state.minus)  # the point with the smallest gap so far
@@ -82,8 +86,18 @@ class Decomposition(Course):
                 target = self._next_target(violation, bounds)
                 self._shrink()
                 continue
+            if self._crowded and not self.cold.size and violation <= _EARLY * target:
+                self._shrink()
+                if self.cold.size:
+                    continue
+            ahead = None if self._directions is None or self._crawls else self._directions.ahead()
+            if ahead is not None:
+                there = np.empty(size, np.int32)
+                found, rest = _core.select(*ahead[:3], *s.arrays[3:], s.groups, self.hot, working, fresh, there)
+                if found:
+                    out, count, violation = there, found, rest
             working = out[:count]
-            self._work(working, max(0.2 * violation, 0.5 * target))
+            self._work(working, max(0.2 * violation, 0.5 * target), ahead)
             if (reason := self._pause()) is not None:
                 self._wake()
                 self._note()
@@ -94,20 +108,30 @@ class Decomposition(Course):
         if self.outer % 4 == 0:
             self._free = int(np.count_nonzero(self.state.free))
         size = min(self.method.size, max(_SMALLEST, self._free + self._free // 8 + 512))
-        return size, size // 2 if size <= _HALVED else size // 4
+        return size, size // 2 if size <= _HALVED or self._directions is not None else size // 4
 
-    def _work(self, working: np.ndarray, tol: float) -> None:
-        """Solve for the working set, then tell the hot points what moved."""
+    @property
+    def _crowded(self) -> bool:
+        """Whether the free points are more than a working set holds."""
+        return self._free > self.method.size
+
+    def _work(self, working: np.ndarray, tol: float, ahead: Ahead | None = None) -> None:
+        """Solve for the working set, from the point ahead if there is one, then tell the hot points what moved."""
         s = self.state
         self._known = None
         if s.phantom:  # always among them, and last
             working = np.append(working[working < s.n], np.int32(s.n))
-        gradient, plus, minus, upper, lower, width = (array[working] for array in s.arrays)
-        before = plus - minus
+        upper, lower, width = (array[working] for array in s.arrays[3:])
         cap = 20 * len(working)
         if self.control.max_iter >= 0:
             cap = min(cap, self.control.max_iter - self.steps)
         block = self._block(working)
+        gradient, plus, minus = (array[working] for array in (ahead or s.arrays)[:3])
+        before = plus - minus
+        if ahead is not None and not settle(ahead.owed, block, gradient, plus, minus, upper, lower):
+            ahead, self._directions = None, self._no_directions()
+            gradient, plus, minus = (array[working] for array in s.arrays[:3])
+            before = plus - minus
         rest = (upper, lower, width, s.groups, tol, min(cap, CHUNK), False)
         done, violation = _core.smo(block, gradient, plus, minus, *rest)
         self._crawls = self._crawls + 1 if violation > tol and done >= 20 * len(working) else 0
@@ -116,15 +140,33 @@ class Decomposition(Course):
             self._crawls = 0
         moved = plus - minus - before
         which = np.flatnonzero(moved[: len(working) - s.phantom])
-        s.plus[working], s.minus[working] = plus, minus
+        was = None if self._directions is None else (s.plus - s.minus, s.gradient.copy())
+        if ahead is None:
+            s.plus[working], s.minus[working] = plus, minus
+        else:
+            ahead.plus[working], ahead.minus[working] = plus, minus
+            s.gradient, s.plus, s.minus = ahead[:3]
         if which.size:
             moved = moved[which]
             rows = self._hot_points if self.cold.size else None
             change = self.matrix.product(rows, working[which], self._round(moved))
             s.gradient[slice(s.n) if rows is None else rows] += change
-            self.drift += float(moved @ moved)
+            self.drift += dot(moved, moved)
+        if self._directions is not None and was is not None:
+            self._directions.keep(s.plus - s.minus - was[0], s.gradient - was[1])
         self.steps += done
         self.outer += 1
+
+    def _no_directions(self) -> Directions | None:
+        """Nothing to look ahead along yet; None where that would not pay, or sums are kept in another way."""
+        s = self.state
+        return Directions(s, self._image) if self._crowded and s.groups == 1 and not s.phantom else None
+
+    def _image(self, where: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the matrix times a vector, for the hot points."""
+        out = np.zeros(self.state.n)
+        out[self._hot_points] = self.matrix.product(self._hot_points, where, self._round(values))
+        return out
 
     def _leap(self, block: np.ndarray, working: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> None:
         """SMO crawls in the working set: an interior-point method goes on; the others enter through the linear term."""
@@ -157,7 +199,7 @@ class Decomposition(Course):
             return reason
         last = self.history[-1] if self.history else (0, 0.0, math.inf, 0, 0.0)
         if self.control.report is not None and self.control.seconds - last[4] > 0.2:
-            dual = self._dual()
+            dual = self.state.dual
             support = int(np.count_nonzero(self.state.coefficients))
             self.history.append((self.steps, dual, last[2], support, self.control.seconds))
             if self.control.tell(iteration=self.steps, gap=last[2], dual=dual, support=support):
@@ -190,10 +232,6 @@ class Decomposition(Course):
         self._watched, self._misses = (math.inf, -math.inf), 0
         return None
 
-    def _dual(self) -> float:
-        s = self.state
-        return -float(0.5 * (s.plus - s.minus) @ (s.gradient + s.linear) + s.width @ (s.plus + s.minus))
-
     # -- points at rest ---------------------------------------------------------------------------------
 
     def _shrink(self) -> None:
@@ -201,7 +239,7 @@ class Decomposition(Course):
         s = self.state
         keep = s.free
         resting = np.ones(s.n, bool)
-        for up, down in self._slopes():
+        for up, down in s.slopes():
             low, high = up.min(), down.max()
             resting &= (up >= high) & (down <= low)
         keep = ~(resting & ~keep)
@@ -212,28 +250,12 @@ class Decomposition(Course):
         self._hot_points = self.hot[self.hot < s.n]
         self.cold = np.flatnonzero(~keep).astype(np.int32)
         self._before = s.coefficients
-
-    def _slopes(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The slopes of the objective along growing and shrinking b, for each group (as in the core)."""
-        s, n = self.state, self.state.n
-        F, w = s.gradient[:n], s.width[:n]
-        p, m, up, low = s.plus[:n], s.minus[:n], s.upper[:n], s.lower[:n]
-        inf = math.inf
-        if s.groups == 1:
-            return [
-                (
-                    F + np.where(m > 0, -w, np.where(p < up, w, inf)),
-                    F + np.where(p > 0, w, np.where(m < low, -w, -inf)),
-                )
-            ]
-        return [
-            (F + np.where(p < up, w, inf), F + np.where(p > 0, w, -inf)),
-            (F + np.where(m > 0, -w, inf), F + np.where(m < low, -w, -inf)),
-        ]
+        self._directions = self._no_directions()
 
     def _wake(self) -> None:
         """Bring the gradient of the points at rest up to date, all changes since at once."""
         s = self.state
+        self._directions = None
         if self.cold.size:
             change = s.coefficients - self._before
             moved = np.flatnonzero(change)

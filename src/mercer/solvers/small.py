@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from mercer.points import Comparison
 from mercer.points.threads import cores, run
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual import Solution, SVMDual
-from mercer.solvers.matrix import hidden_gap, hides
+from mercer.solvers.matrix import give_back, hidden_gap, hides, scratch
 from mercer.solvers.planning import WHOLE, method
 
 _AT_ONCE = 20_000  # problems between two looks at the limits
+_VECTORS = ("linear", "upper", "lower", "width", "plus", "minus")  # of a problem
 _STEPS = 100  # per point, and as many again in all; then it crawls
 _ALONE = 300_000  # kernel values below which a second thread costs more than it brings
 
@@ -45,16 +46,26 @@ def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | No
     largest = max(problems, key=len)
     gram = largest.gram
     single = method(largest, control).single
-    points = gram.left.single() if single else gram.left
-    K = Comparison(gram.kernel.of, points, None, gram.comparison.formula).dense() if single else gram.comparison.dense()
+    compared = gram.comparison
+    if single:
+        compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula)
+    lent = scratch(gram.shape[0], compared.dtype) if compared.compiled else None
+    try:
+        return _solve_on(compared.dense(lent), problems, control)
+    finally:
+        give_back(lent)
+
+
+def _solve_on(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[Solution | None]:
     found: list[Solution | None] = []
     for begin in range(0, len(problems), _AT_ONCE):
         if control.exhausted(0) is not None:
             return found + [None] * (len(problems) - len(found))
         some = problems[begin : begin + _AT_ONCE]
-        parts = cores() if sum(len(p) ** 2 for p in some) > _ALONE else 1
-        cuts = np.linspace(0, len(some), parts + 1).astype(int)
-        shares = [some[a:b] for a, b in pairwise(cuts) if a < b]
+        shares = [some]
+        if sum(len(p) ** 2 for p in some) > _ALONE:
+            cuts = np.linspace(0, len(some), cores() + 1).astype(int)
+            shares = [some[a:b] for a, b in pairwise(cuts) if a < b]
         for share in run(lambda share: _together(K, share, control), shares):
             found += share
         if control.report is not None:
@@ -85,25 +96,25 @@ def solve_by(
     """
     began = time.perf_counter()
     sizes = [len(p) for p in problems]
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    start = np.array([0, *accumulate(sizes)], np.int64)
 
-    def joined(name: str) -> np.ndarray:
-        values = [getattr(p, name) for p in problems]
-        if all(isinstance(v, np.ndarray) and len(v) == n for v, n in zip(values, sizes, strict=True)):
-            return check_vector(name, np.concatenate(values), int(start[-1]))
-        if all(v is None or (isinstance(v, float) and v == 0) for v in values):
-            return np.zeros(int(start[-1]))
-        values = [0.0 if v is None else v for v in values]
-        return np.concatenate([check_vector(name, v, n) for v, n in zip(values, sizes, strict=True)])
-
-    linear, upper, lower, width, plus, minus = map(joined, ("linear", "upper", "lower", "width", "plus", "minus"))
-    gradient = np.zeros_like(linear)
+    table = np.zeros((1 + len(_VECTORS), int(start[-1])))
+    ends = start.tolist()
+    for vector, name in zip(table[1:], _VECTORS, strict=True):
+        for problem, begin, end in zip(problems, ends[:-1], ends[1:], strict=True):
+            if (value := getattr(problem, name)) is not None:
+                vector[begin:end] = value
+    gradient, linear, upper, lower, width, plus, minus = table
+    if not np.isfinite(table).all():
+        for vector, name in zip(table[1:], _VECTORS, strict=True):
+            check_vector(name, vector, len(vector))
+        return [None] * len(problems)  # a hard margin
+    started = any(p.plus is not None or p.minus is not None for p in problems)
+    if started and ((plus < 0) | (plus > upper) | (minus < 0) | (minus > lower)).any():
+        return [None] * len(problems)  # an error that the other way explains
     out = np.empty((len(problems), 8))
     groups = 2 if problems[0].offset == "split" else 1
     vectors = (gradient, plus, minus, upper, lower, width)
-    finite = bool(np.isfinite(upper).all() and np.isfinite(lower).all())
-    if not finite or (plus < 0).any() or (plus > upper).any() or (minus < 0).any() or (minus > lower).any():
-        return [None] * len(problems)  # a hard margin, or an error that the other way explains
     call(start, *vectors, groups, linear, control.tol, _STEPS * (max(sizes) + 100), out)
     values = gradient - linear
     name = str(squares.dtype)
@@ -124,7 +135,7 @@ def solve_by(
         if not good:
             found.append(None)
             continue
-        a, b = start[k], start[k + 1]
+        a, b = ends[k], ends[k + 1]
         offset, half = (above - below) / 2, -(above + below) / 2
         certificate = Certificate(
             primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), seconds, rounding, name

@@ -20,6 +20,11 @@ def _largest(bounds: np.ndarray) -> float:
     return top if top < math.inf else float(np.max(bounds, where=np.isfinite(bounds), initial=0.0))
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product, without BLAS, whose threads would compete with the core's."""
+    return float(np.multiply(a, b).sum())
+
+
 class Bounds(NamedTuple):
     """Both objectives, and the offsets at which they are this close."""
 
@@ -105,14 +110,37 @@ class State:
         inside = ((self.plus > 0) & (self.plus < self.upper)) | ((self.minus > 0) & (self.minus < self.lower))
         return inside[: self.n]
 
+    @property
+    def dual(self) -> float:
+        """The dual objective, to be maximised."""
+        b, total = self.plus - self.minus, self.plus + self.minus
+        return -(0.5 * dot(b, self.gradient + self.linear) + dot(self.width, total))
+
+    def slopes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the slopes of the objective along growing and shrinking b, for each group (as in the core)."""
+        n, inf = self.n, math.inf
+        F, w = self.gradient[:n], self.width[:n]
+        p, m, up, low = self.plus[:n], self.minus[:n], self.upper[:n], self.lower[:n]
+        if self.groups == 1:
+            return [
+                (
+                    F + np.where(m > 0, -w, np.where(p < up, w, inf)),
+                    F + np.where(p > 0, w, np.where(m < low, -w, -inf)),
+                )
+            ]
+        return [
+            (F + np.where(p < up, w, inf), F + np.where(p > 0, w, -inf)),
+            (F + np.where(m > 0, -w, inf), F + np.where(m < low, -w, -inf)),
+        ]
+
     def bounds(self) -> Bounds:
         """Return the objectives at the offsets that bring them closest."""
         b = self.plus - self.minus
-        dual = -float(0.5 * b @ (self.gradient + self.linear) + self.width @ (self.plus + self.minus))
+        dual = self.dual
         # A purely quadratic objective may have the optimum 0, reached only in the limit: stop where w is nothing.
         units = 2.0 if self._steepest > 0 else 64.0
         total = self.plus + self.minus
-        length = float(np.abs(b[: self.n]) @ self.lengths)
+        length = dot(np.abs(b[: self.n]), self.lengths)
         rounding = units * _EPS * (length**2 + (float(total[: self.n].sum()) + self._largest) * self._steepest)
         if self.phantom:
             plus = minus = 0.0
@@ -127,7 +155,7 @@ class State:
     @property
     def floor(self) -> float:
         """What rounding does to the gradient: violations below it mean nothing."""
-        length = float(np.abs(self.coefficients) @ self.lengths)
+        length = dot(np.abs(self.coefficients), self.lengths)
         return 2 * _EPS * (math.sqrt(self.size) * length + self._steepest)
 
     def kkt(self, bounds: Bounds) -> float:
