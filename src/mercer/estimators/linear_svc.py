@@ -131,10 +131,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
         codes = y == self.classes_[1] if len(self.classes_) == 2 else np.searchsorted(self.classes_, y)
         if len(self.classes_) == 2:
-            counts = len(y) - np.count_nonzero(codes), np.count_nonzero(codes)
+            counts = np.array([np.count_nonzero(~codes), np.count_nonzero(codes)])
         else:
             counts = np.bincount(codes, minlength=len(self.classes_))
-        if not all(counts):
+        if not counts.all():
             c = self.classes_[int(np.argmin(counts))]
             raise ValueError(
                 f"no sample of class {c!r} has a positive weight; give it one or leave the class out of y."

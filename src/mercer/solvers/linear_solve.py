@@ -37,6 +37,8 @@ def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
                    matrix
     ============== ======================= ================================= =======================================
 
+    More than 80,000 dense rows are first tried by `ManyRows`.
+
     Parameters
     ----------
     problem
@@ -113,15 +115,19 @@ def _solve(problem: LinearProblem, state: State, control: Control) -> tuple[np.n
     n = problem.rows.shape[0]
     tol = 0.5 * control.tol  # the offset and the balance of alpha are yet to be made exact
     if n > 4 * _SAMPLE and n > 50 * problem.rows.shape[1] and Sweeper.suits(problem):
-        sample, chosen = _sample(problem, _SAMPLE)
-        if sample.risk(_with_best_offset(sample, state.v)[1]) > 0:
-            proven = ManyRows(problem, (sample, chosen), state, control, tol).solve()
+        per_column = 400 if problem.squared else 200
+        sample, chosen = _sample(problem, min(_SAMPLE, per_column * max(50, problem.rows.shape[1])))
+        if not _constant_fits(sample):
+            try:
+                proven = ManyRows(problem, (sample, chosen), state, control, tol).solve()
+            except np.linalg.LinAlgError:
+                proven = None
             if proven is not None or state.stopped == "stopped by the caller":
                 return proven
-        if control.exhausted(state.steps):
-            state.stopped = control.exhausted(state.steps) or state.stopped
-            return None
-        state.afresh()
+            if control.exhausted(state.steps):
+                state.stopped = control.exhausted(state.steps) or state.stopped
+                return None
+            state.afresh().v = np.zeros_like(state.v)
     state.v, z = _with_best_offset(problem, state.v)
     if problem.risk(z) == 0:  # a constant fits
         state.alpha = np.zeros(problem.sign.shape)
@@ -144,6 +150,14 @@ def _solve(problem: LinearProblem, state: State, control: Control) -> tuple[np.n
         state.afresh()
     _plan(problem, state, control, tol)
     return None
+
+
+def _constant_fits(problem: LinearProblem) -> bool:
+    """Return whether the offset alone leaves no loss."""
+    up = problem.sign > 0
+    low = float(problem.target[up].max(initial=-np.inf))
+    high = -float(problem.target[~up].max(initial=-np.inf))
+    return low <= high if problem.rows.offset else low <= 0 <= high
 
 
 def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
@@ -216,7 +230,8 @@ def _sample(problem: LinearProblem, rows: int) -> tuple[LinearProblem, np.ndarra
 
 def _spread(random: np.random.Generator, n: int, size: int) -> np.ndarray:
     """Return `size` of n numbers in rising order, without repetition."""
-    return ((np.arange(size) + random.random(size)) * (n / max(1, size))).astype(np.intp).clip(max=n - 1)
+    cuts = np.arange(size + 1) * n // max(1, size)
+    return cuts[:-1] + (random.random(size) * np.diff(cuts)).astype(np.intp)
 
 
 def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol: float) -> None:

@@ -22,7 +22,7 @@ class Sweep:
     Parameters
     ----------
     risk, gain, square
-        The sums of the losses, of target alpha, of alpha² / cost.
+        The sums of the losses, of target alpha and, of squares, of alpha² / cost.
     pull
         A'(sign alpha).
     curved
@@ -52,7 +52,7 @@ class Sweeper:
     """
 
     def __init__(self, problem: LinearProblem) -> None:
-        self.problem, self.rows = problem, problem.rows
+        self.rows = problem.rows
         target, cost = problem.target, problem.cost
         self._terms = (
             np.ascontiguousarray(problem.sign),
@@ -119,7 +119,7 @@ class Sweeper:
         unit
             The mean of |x|², which makes a change of f of one of alpha.
         """
-        problem, rows = self.problem, self.rows
+        rows = self.rows
         n, k = rows.shape[0], rows.penalised
         apart = np.zeros_like(v)
         apart[:k] = pull[:k] / rows.penalty[:k] - v[:k]
@@ -133,7 +133,7 @@ class Sweeper:
         risk, gain, square = np.sum([out[:3] for out, _ in found], axis=0)
         pull = self._pull([p for _, p in found])
         primal = 0.5 * float(rows.penalty @ (v * v)) + risk
-        dual = gain - 0.5 * float((pull[:k] ** 2 / rows.penalty[:k]).sum()) - (0.25 * square if problem.squared else 0.0)
+        dual = gain - 0.5 * float((pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * square
         return primal, dual, max(max(out[3:]) for out, _ in found), pull
 
     def _pull(self, parts: list[np.ndarray]) -> np.ndarray:
