@@ -311,3 +311,16 @@ def test_the_shares_of_several_cores_add_up(monkeypatch):
     monkeypatch.setattr(linear_rows, "cores", lambda: 3)
     shared = LinearSVC(tol=1e-7).fit(X.astype(np.float64), y)
     assert shared.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1], [-3, 7], [False, True], ["a", "b"], [2.0, 5.0], [np.uint8(3), np.uint8(200)], [0, 1, 5]]
+)
+def test_classes_are_the_labels_that_occur(labels):
+    X, y = classes(200, k=len(labels))
+    named = np.array(labels)[y]
+    model = LinearSVC().fit(X, named)
+    assert model.classes_.tolist() == np.unique(named).tolist()
+    assert model.classes_.dtype == named.dtype
+    assert set(model.predict(X)) <= set(named)
+    np.testing.assert_array_equal(model.coef_, LinearSVC().fit(X, y).coef_)

@@ -47,7 +47,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         weights, rows = positive_weights(sample_weight, X.shape[0])
         if rows is not None:
             X, y = X[rows], y[rows]
-        return X, y, np.full(X.shape[0], float(self.C)) if weights is None else self.C * weights
+        return X, y, np.broadcast_to(float(self.C), X.shape[0]) if weights is None else self.C * weights
 
     def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
         """Return sign, target and cost of each problem, one per row of coef_."""

@@ -104,7 +104,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         """
         self._check()
         data, labels = self._read(X, y, reset=True)
-        self.classes_ = np.unique(labels)
+        self.classes_ = _classes(labels)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"LinearSVC needs samples of at least two classes; y has one class only, {self.classes_[0]!r}. "
@@ -129,14 +129,18 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return X, y
 
     def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
-        codes = np.searchsorted(self.classes_, y)
-        counts = np.bincount(codes, minlength=len(self.classes_))
+        codes = y == self.classes_[1] if len(self.classes_) == 2 else np.searchsorted(self.classes_, y)
+        if len(self.classes_) == 2:
+            counts = np.array([np.count_nonzero(~codes), np.count_nonzero(codes)])
+        else:
+            counts = np.bincount(codes, minlength=len(self.classes_))
         if not counts.all():
             c = self.classes_[int(np.argmin(counts))]
             raise ValueError(
                 f"no sample of class {c!r} has a positive weight; give it one or leave the class out of y."
             )
-        cost = cost * self.class_weight_[codes]
+        if self.class_weight is not None:
+            cost = cost * self.class_weight_[codes.astype(np.intp)]
         target = np.broadcast_to(1.0, (1, len(y)))
         positive = range(len(self.classes_)) if len(self.classes_) > 2 else [1]
         return [{"sign": np.where(codes == c, 1.0, -1.0)[None], "target": target, "cost": cost} for c in positive]
@@ -163,3 +167,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         values = self._values(X)
         chosen = (values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)
         return self.classes_[chosen]
+
+
+def _classes(y: np.ndarray) -> np.ndarray:
+    """Return the labels that occur, sorted; where they are two numbers, without sorting y."""
+    if y.dtype.kind in "iub" and len(y):
+        ends = np.array([y.min(), y.max()])
+        if ends[0] != ends[1] and ((y == ends[0]) | (y == ends[1])).all():
+            return ends
+    return np.unique(y)

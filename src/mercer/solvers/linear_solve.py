@@ -13,8 +13,10 @@ from mercer.solvers.control import Control
 from mercer.solvers.interior import State, interior_point
 from mercer.solvers.linear_dual import by_decomposition, solve_tiny, tiny, wide
 from mercer.solvers.linear_kernel import by_kernel, proximal_by_kernel, squared_by_kernel
+from mercer.solvers.linear_many import ManyRows, can_balance
 from mercer.solvers.linear_newton import proximal, smoothed, squared_newton
 from mercer.solvers.linear_problem import LinearProblem, LinearSolution, balanced, best_offset, violation
+from mercer.solvers.linear_sweep import Sweeper
 from mercer.solvers.linear_system import exact
 
 _SAMPLE = 20_000  # rows that decide where the others lie
@@ -34,6 +36,8 @@ def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
     squared hinge  Newton on the kernel    Newton                            Newton, conjugate gradients
                    matrix
     ============== ======================= ================================= =======================================
+
+    More than 80,000 dense rows are first tried by `ManyRows`.
 
     Parameters
     ----------
@@ -92,7 +96,9 @@ def _solve_one(problem: LinearProblem, state: State | None, control: Control) ->
         problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
     state = State(problem)
     try:
-        _solve(problem, state, control)
+        proven = _solve(problem, state, control)
+        if proven is not None:
+            return LinearSolution(*rows.model(state.v), *proven)
     except KeyboardInterrupt:
         state.stopped = "interrupted"
     except np.linalg.LinAlgError as error:
@@ -101,31 +107,57 @@ def _solve_one(problem: LinearProblem, state: State | None, control: Control) ->
     return LinearSolution(*rows.model(v), alpha, certificate)
 
 
-def _solve(problem: LinearProblem, state: State, control: Control) -> None:
-    """Go through the stages: a sample, more rows with rounded hinges, the rows near the margin, and if need be all."""
+def _solve(problem: LinearProblem, state: State, control: Control) -> tuple[np.ndarray, Certificate] | None:
+    """Go through the stages: a sample, more rows with rounded hinges, the rows near the margin, and if need be all.
+
+    Returns alpha and a certificate where a stage ends with them.
+    """
     n = problem.rows.shape[0]
+    tol = 0.5 * control.tol  # the offset and the balance of alpha are yet to be made exact
+    if n > 4 * _SAMPLE and n > 50 * problem.rows.shape[1] and Sweeper.suits(problem):
+        per_column = 400 if problem.squared else 200
+        sample, chosen = _sample(problem, min(_SAMPLE, per_column * max(50, problem.rows.shape[1])))
+        if not _constant_fits(sample):
+            try:
+                proven = ManyRows(problem, (sample, chosen), state, control, tol).solve()
+            except np.linalg.LinAlgError:
+                proven = None
+            if proven is not None or state.stopped == "stopped by the caller":
+                return proven
+            if control.exhausted(state.steps):
+                state.stopped = control.exhausted(state.steps) or state.stopped
+                return None
+            state.afresh().v = np.zeros_like(state.v)
     state.v, z = _with_best_offset(problem, state.v)
     if problem.risk(z) == 0:  # a constant fits
         state.alpha = np.zeros(problem.sign.shape)
-        return
-    tol = 0.5 * control.tol  # the offset and the balance of alpha are yet to be made exact
+        return None
     if n > 4 * _SAMPLE:
-        part = _sample(problem, _SAMPLE)
+        part = _sample(problem, _SAMPLE)[0]
         _plan(part, state, control, max(tol, 1e-2))
         if not problem.squared and exact(problem.rows):
-            larger = _sample(problem, n // 8) if n > 16 * _SAMPLE else part
+            larger = _sample(problem, n // 8)[0] if n > 16 * _SAMPLE else part
             for stage, share in ((larger, 0.1), (problem, 0.03)):
                 if not control.exhausted(state.steps):
                     smoothed(stage, state.afresh(), control, tol, _width(stage, state.v, share))
             if state.gap > tol and not control.exhausted(state.steps):
                 _near_the_margin(problem, state, control, tol)
             if state.gap <= 2 * tol:
-                return
+                return None
         if control.exhausted(state.steps):
             state.stopped = control.exhausted(state.steps) or state.stopped
-            return
+            return None
         state.afresh()
     _plan(problem, state, control, tol)
+    return None
+
+
+def _constant_fits(problem: LinearProblem) -> bool:
+    """Return whether the offset alone leaves no loss."""
+    up = problem.sign > 0
+    low = float(problem.target[up].max(initial=-np.inf))
+    high = -float(problem.target[~up].max(initial=-np.inf))
+    return low <= high if problem.rows.offset else low <= 0 <= high
 
 
 def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
@@ -172,20 +204,34 @@ def _by_kernel(problem: LinearProblem, state: State, control: Control, tol: floa
     return False
 
 
-def _sample(problem: LinearProblem, rows: int) -> LinearProblem:
-    """Return a problem on some of the rows, of each class where there are classes, whose costs stand for all."""
+def _sample(problem: LinearProblem, rows: int) -> tuple[LinearProblem, np.ndarray]:
+    """Return a problem on some of the rows, of each class where there are classes, whose costs stand for all.
+
+    And which rows they are: one drawn from each of as many stretches of equal length, of all rows or, where that would
+    leave too few of a class, of the class.
+    """
     random = np.random.default_rng(0)
-    classes = [problem.sign[0] > 0, problem.sign[0] < 0] if len(problem.sign) == 1 else [problem.cost > 0]
-    chosen, costs = [], []
-    for inside in classes:
-        members = np.flatnonzero(inside)
-        size = min(len(members), max(_FEWEST, len(members) * rows // len(inside)))
-        taken = np.sort(random.choice(members, size, replace=False))
-        total = float(problem.cost[members].sum())
-        chosen.append(taken)
-        costs.append(problem.cost[taken] * (total / float(problem.cost[taken].sum())))
-    part = problem.subset(np.concatenate(chosen))
-    return replace(part, cost=np.concatenate(costs))
+    n = problem.rows.shape[0]
+    classes = [True, False] if len(problem.sign) == 1 else [None]
+    chosen = _spread(random, n, rows)
+    index, costs = [], []
+    for c in classes:
+        taken = chosen if c is None else chosen[(problem.sign[0, chosen] > 0) == c]
+        inside = np.ones(n, bool) if c is None else (problem.sign[0] > 0) == c
+        if len(taken) < _FEWEST and c is not None:
+            members = np.flatnonzero(inside)
+            taken = members[_spread(random, len(members), min(len(members), _FEWEST))]
+        total = float(problem.cost @ inside)
+        index.append(taken)
+        costs.append(problem.cost[taken] * (total / float(problem.cost[taken].sum())) if len(taken) else taken)
+    taken = np.concatenate(index)
+    return replace(problem.subset(taken), cost=np.concatenate(costs)), taken
+
+
+def _spread(random: np.random.Generator, n: int, size: int) -> np.ndarray:
+    """Return `size` of n numbers in rising order, without repetition."""
+    cuts = np.arange(size + 1) * n // max(1, size)
+    return cuts[:-1] + (random.random(size) * np.diff(cuts)).astype(np.intp)
 
 
 def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
@@ -205,7 +251,7 @@ def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol
         alpha[:, band] = 0.0
         sub = problem.subset(band)
         sub.linear, sub.constant = problem.pull(alpha), float((problem.target * alpha).sum())
-        if rows.offset and not _can_balance(sub):
+        if rows.offset and not can_balance(sub):
             size *= 2
             continue
         state.method, state.v = "interior point near the margin", v
@@ -222,14 +268,6 @@ def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol
         if state.gap > 0.1 * last:
             size *= 2
         last = state.gap
-
-
-def _can_balance(sub: LinearProblem) -> bool:
-    """Return whether the band alone can meet the constraint of the offset, with room to spare."""
-    assert sub.linear is not None
-    cost = np.broadcast_to(sub.cost, sub.sign.shape)
-    up, down = float(cost[sub.sign > 0].sum()), float(cost[sub.sign < 0].sum())
-    return -0.9 * up < sub.linear[-1] < 0.9 * down
 
 
 def _with_best_offset(problem: LinearProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
