@@ -26,10 +26,10 @@ def packed(z: np.ndarray) -> np.ndarray:
     return out
 
 
-def compressed(matrix: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def compressed(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     csr = sparse.csr_array(matrix)
     csr.sort_indices()
-    return csr.data.astype(dtype), csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
+    return csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
 
 
 def norms(x: np.ndarray, thin: bool = False) -> np.ndarray:
@@ -40,9 +40,10 @@ def norms(x: np.ndarray, thin: bool = False) -> np.ndarray:
     return out
 
 
-def rows_of(x: np.ndarray) -> Any:
+def rows_of(x: Any) -> Any:
     """The nonzeros of a matrix."""
-    return (_core.RowsFloat32 if x.dtype == np.float32 else _core.RowsFloat64)(x)
+    kind = _core.RowsFloat32 if x.dtype == np.float32 else _core.RowsFloat64
+    return kind(*compressed(x), x.shape[1]) if sparse.issparse(x) else kind(x)
 
 
 def operand(
@@ -56,7 +57,7 @@ def operand(
 ) -> tuple[Any, ...]:
     """One statistic of dense or SciPy sparse points; `inner`: distances from inner products; `thin`: of nonzeros."""
     if sparse.issparse(x):
-        return STAT[kind], x.shape[1], compressed(x, x.dtype), compressed(z, z.dtype), weight, window, None
+        return STAT[kind], x.shape[1], rows_of(x), rows_of(z), weight, window, None
     squares = norms(x, thin), norms(z, thin)
     triple = (*squares, float(max(s.max() for s in squares))) if inner else None
     return STAT[kind], x.shape[1], rows_of(x) if thin else x, packed(z), weight, window, triple

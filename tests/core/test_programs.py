@@ -210,7 +210,7 @@ def test_operands_that_are_no_tuples_of_six_are_refused(entry):
 
 
 def broken_rows(change):
-    data, index, start = compressed(sparse.csr_array(np.eye(4, 3) + 1), np.float64)
+    data, index, start = compressed(sparse.csr_array(np.eye(4, 3) + 1))
     index, start = index.copy(), start.copy()
     change(data, index, start)
     return data, index, start
@@ -232,11 +232,8 @@ def _set(array, at, value):
     ],
 )
 def test_sparse_rows_that_point_outside_are_refused(change):
-    good = compressed(sparse.csr_array(np.eye(4, 3) + 1), np.float64)
-    bad = broken_rows(change)
-    for left, right in ((bad, good), (good, bad)):
-        with pytest.raises(ValueError, match=r"malformed sparse rows|too short"):
-            job(np.float64, 4, 4, [("stat", 0, 0)], [(0, 3, left, right, None, NO_WINDOW, None)])
+    with pytest.raises(ValueError, match="malformed sparse rows"):
+        _core.RowsFloat64(*broken_rows(change), 3)
 
 
 @pytest.mark.parametrize(("n", "m"), [(-1, 4), (4, -1), (2**62, 4), (4, 2**63 - 1), (5, 4), (4, 5)])

@@ -52,6 +52,13 @@ struct Sparse {  // compressed rows, indices sorted
 };
 
 template <class T>
+struct Columns {  // the same by column, rows ascending; each list ends with a row beyond all others
+  const T* data = nullptr;
+  const std::int32_t* row = nullptr;
+  const i64* start = nullptr;
+};
+
+template <class T>
 struct Operand {  // the two sets of points that one statistic compares
   Stat kind = Stat::dot;
   i64 d = 0;
@@ -62,11 +69,17 @@ struct Operand {  // the two sets of points that one statistic compares
   bool sparse = false;  // both sides compressed
   bool thin = false;    // the left side compressed, the right one packed
   Sparse<T> xs, zs;
+  Columns<T> zc;  // zs by column, if at hand
   // Squared norms by Engine::norms, whole panels of them on the right: squared distances are then taken from inner
   // products of points that were moved to a common centre.
   const T* x_norms = nullptr;
   const T* z_norms = nullptr;
-  double reach = 0;  // no such distance is larger
+  // The same of sparse points, in double. Where such a distance is below the share `near` of |x|^2 + |z|^2, it is
+  // taken from differences instead.
+  const double* x_squares = nullptr;
+  const double* z_squares = nullptr;
+  double near = 0;
+  double reach = 0;  // no distance by inner products is larger; 0 where there is none
 };
 
 template <class T>
@@ -85,6 +98,7 @@ struct Engine {
   T (*extent)(const T* x, i64 size);
   void (*pack)(const T* z, i64 m, i64 d, T* out);
   void (*norms)(const T* x, i64 n, i64 d, i64 chunk, T* out);
+  void (*sparse_norms)(const Sparse<T>& x, i64 n, double* out);
   // out[(r - r0) * ld + (c - c0)]; returns false if a value is not finite.
   bool (*dense)(const Job<T>&, i64 r0, i64 r1, i64 c0, i64 c1, T* out, i64 ld);
   // Rows r0..r1 from the diagonal rightwards, mirrored; out is the whole n x n matrix.

@@ -284,7 +284,8 @@ void matvec_symmetric(const Job<T>& job, i64 first, i64 step, const T* v, i64 k,
 
 template <class T>
 const Engine<T>& engine() {
-  static const Engine<T> table{panel<T>, band_rows, even_chunk<T>, extent<T>, pack<T>, norms<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
+  static const Engine<T> table{panel<T>, band_rows, even_chunk<T>, extent<T>, pack<T>, norms<T>,
+                               sparse_norms<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
   return table;
 }
 

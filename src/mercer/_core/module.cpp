@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -126,10 +127,40 @@ class PyRows {
     return most;
   }
   const Sparse<T>& get() const { return rows_; }
+  const Columns<T>& columns() const { return columns_; }
+
+  // Keep the entries by column, too.
+  void list_columns() {
+    constexpr std::int32_t beyond = std::numeric_limits<std::int32_t>::max();
+    if (columns_.start) return;
+    require(n_ < beyond, "too many rows for lists by column");
+    list_start_.assign(d_ + 1, 0);
+    for (i64 a = rows_.start[0]; a < rows_.start[n_]; ++a) ++list_start_[rows_.index[a] + 1];
+    for (i64 j = 0; j < d_; ++j) list_start_[j + 1] += list_start_[j] + 1;
+    list_data_.assign(nonzeros() + d_, T(0));
+    list_row_.assign(nonzeros() + d_, beyond);
+    std::vector<i64> next(list_start_.begin(), list_start_.end() - 1);
+    for (i64 i = 0; i < n_; ++i)
+      for (i64 a = rows_.start[i]; a < rows_.start[i + 1]; ++a) {
+        const i64 k = next[rows_.index[a]]++;
+        list_data_[k] = rows_.data[a];
+        list_row_[k] = static_cast<std::int32_t>(i);
+      }
+    columns_ = {list_data_.data(), list_row_.data(), list_start_.data()};
+  }
+
+  void norms(Output<double> out) const {
+    require(i64(out.size()) == n_, "out has the wrong size");
+    engine<T>().sparse_norms(rows_, n_, out.data());
+  }
 
  private:
   i64 n_ = 0, d_ = 0;
   Sparse<T> rows_;
+  Columns<T> columns_;
+  std::vector<T> list_data_;
+  std::vector<std::int32_t> list_row_;
+  std::vector<i64> list_start_;
   std::vector<T> data_;
   std::vector<std::int32_t> index_;
   std::vector<i64> start_;
@@ -140,8 +171,9 @@ template <class T>
 class PyJob {
  public:
   // code: rows (op, dst, a, b); constants: rows (c, e, p); operands: (kind, d, left, right, weight or None, window,
-  // (left norms, right norms, the largest) or None), where a dense left is an (n, d) array and its right a packed one, and a sparse side is a triple
-  // (data, index, start). A left side with few nonzeros may be `Rows` while the right one is packed.
+  // (left norms, right norms, the largest) or None), where a dense left is an (n, d) array and its right a packed one,
+  // and both sides of sparse points are `Rows`, their norms in double and followed by the share `near`. A left side
+  // with few nonzeros may be `Rows` while the right one is packed.
   PyJob(const std::vector<std::vector<int>>& code, const std::vector<std::vector<double>>& constants, int registers,
         int result, nb::list operands, nb::list rows, nb::list cols, i64 n, i64 m) {
     constexpr i64 most = i64(1) << 48;  // far beyond memory; keeps sizes from overflowing
@@ -250,18 +282,11 @@ class PyJob {
     return array.data();
   }
 
-  Sparse<T> sparse(nb::tuple t, i64 rows, i64 d) {
-    Sparse<T> s;
-    require(t.size() == 3, "malformed sparse rows");
-    s.start = hold<i64>(t[2], rows + 1);
-    bool sound = s.start[0] >= 0;
-    for (i64 i = 0; i < rows; ++i) sound &= s.start[i] <= s.start[i + 1];
-    require(sound, "malformed sparse rows");
-    s.data = hold<T>(t[0], s.start[rows]);
-    s.index = hold<std::int32_t>(t[1], s.start[rows]);
-    for (i64 i = s.start[0]; i < s.start[rows]; ++i) sound &= s.index[i] >= 0 && s.index[i] < d;
-    require(sound, "malformed sparse rows");
-    return s;
+  const PyRows<T>& rows(nb::handle h, i64 count, i64 d) {
+    const auto& found = nb::cast<const PyRows<T>&>(h);
+    require(found.size() >= count && found.width() == d, "malformed operand");
+    held_.push_back(nb::borrow(h));
+    return found;
   }
 
   Operand<T> operand(nb::tuple t) {
@@ -274,19 +299,27 @@ class PyJob {
     const auto window = nb::cast<std::pair<double, double>>(t[5]);
     o.low = static_cast<T>(window.first);
     o.high = static_cast<T>(window.second);
-    o.sparse = nb::isinstance<nb::tuple>(t[2]);
+    o.sparse = nb::isinstance<PyRows<T>>(t[3]);
     if (o.sparse) {
-      o.xs = sparse(nb::cast<nb::tuple>(t[2]), job_.n, o.d);
-      o.zs = sparse(nb::cast<nb::tuple>(t[3]), job_.m, o.d);
+      const PyRows<T>& right = rows(t[3], job_.m, o.d);
+      o.xs = rows(t[2], job_.n, o.d).get();
+      o.zs = right.get();
+      o.zc = right.columns();
+      if (!t[6].is_none()) {
+        const auto norms = nb::cast<nb::tuple>(t[6]);
+        require(norms.size() == 4 && o.kind == Stat::sqdist && !o.weight, "malformed operand");
+        o.x_squares = hold<double>(norms[0], job_.n);
+        o.z_squares = hold<double>(norms[1], job_.m);
+        o.reach = 4.01 * nb::cast<double>(norms[2]);
+        o.near = nb::cast<double>(norms[3]);
+      }
     } else {
       const i64 panel = engine<T>().panel;
       o.thin = nb::isinstance<PyRows<T>>(t[2]);
       if (o.thin) {
-        const auto& rows = nb::cast<const PyRows<T>&>(t[2]);
         const bool products = o.kind == Stat::dot || (o.kind == Stat::sqdist && !t[6].is_none());
-        require(rows.size() >= job_.n && rows.width() == o.d && products, "malformed operand");
-        o.xs = rows.get();
-        held_.push_back(nb::borrow(t[2]));
+        require(products, "malformed operand");
+        o.xs = rows(t[2], job_.n, o.d).get();
       } else {
         o.x = hold<T>(t[2], job_.n, o.d);
       }
@@ -360,6 +393,8 @@ void bind(nb::module_& module, const char* name, const char* rows_name) {
            "start"_a.noconvert(), "d"_a)
       .def(nb::init<Array<T>>(), "x"_a.noconvert())
       .def(nb::init<const PyRows<T>&, Array<i64>>(), "rows"_a, "chosen"_a.noconvert())
+      .def("list_columns", &PyRows<T>::list_columns)
+      .def("norms", &PyRows<T>::norms, "out"_a.noconvert())
       .def_prop_ro("nonzeros", &PyRows<T>::nonzeros)
       .def_prop_ro("longest", &PyRows<T>::longest);
   nb::class_<PyJob<T>>(module, name)

@@ -1,4 +1,4 @@
-// Sums over coordinates for a strip of a few rows against a few hundred columns, dense and sparse.
+// Sums over coordinates for a strip of a few rows against a few hundred columns.
 #pragma once
 
 #include <algorithm>
@@ -172,62 +172,9 @@ inline void micro_double(const Operand<float>& o, const float* x, i64 stride, co
   }
 }
 
-template <Stat S>
-inline double plus_term(double sum, double x, double z, double w) {
-  if constexpr (S == Stat::minimum) return sum + std::min(x, z);
-  if constexpr (S == Stat::sqsum) return multiply_add<double>(x + z, x + z, sum);
-  const double t = (x - z) * w;
-  if constexpr (S == Stat::sqdist) return multiply_add<double>(t, t, sum);
-  if constexpr (S == Stat::l1) return sum + std::abs(t);
-  if constexpr (S == Stat::chi2) return x + z > 0 ? multiply_add<double>(t, t / (x + z), sum) : sum;
-  return sum;
-}
-
-// Sparse rows: a merge of the two sorted index lists, summed in double; exact zeros cost nothing.
-template <class T, Stat S>
-void strip_sparse(const Operand<T>& o, i64 r, int rows, i64 c, i64 cols, i64 m, T* out) {
-  const auto weight = [&](std::int32_t j) { return o.weight ? double(o.weight[j]) : 1.0; };
-  for (int i = 0; i < rows; ++i) {
-    for (i64 j = 0; j < cols; ++j) {
-      double sum = 0;
-      if (c + j < m) {
-        i64 a = o.xs.start[r + i], b = o.zs.start[c + j];
-        const i64 a1 = o.xs.start[r + i + 1], b1 = o.zs.start[c + j + 1];
-        while (a < a1 && b < b1) {
-          const auto p = o.xs.index[a], q = o.zs.index[b];
-          if (p == q) sum = plus_term<S>(sum, o.xs.data[a++], o.zs.data[b++], weight(p));
-          else if (p < q) sum = plus_term<S>(sum, o.xs.data[a++], 0, weight(p));
-          else sum = plus_term<S>(sum, 0, o.zs.data[b++], weight(q));
-        }
-        for (; a < a1; ++a) sum = plus_term<S>(sum, o.xs.data[a], 0, weight(o.xs.index[a]));
-        for (; b < b1; ++b) sum = plus_term<S>(sum, 0, o.zs.data[b], weight(o.zs.index[b]));
-      }
-      out[i * cols + j] = static_cast<T>(sum);
-    }
-  }
-}
-
-// Dot products of sparse rows: spread the left row once, then only the right row's entries are visited.
-template <class T>
-void strip_sparse_dot(const Operand<T>& o, i64 r, int rows, i64 c, i64 cols, i64 m, T* out, Buffer<T>& spread) {
-  spread.resize(static_cast<std::size_t>(o.d), T(0));  // all zero between calls
-  for (int i = 0; i < rows; ++i) {
-    for (i64 a = o.xs.start[r + i]; a < o.xs.start[r + i + 1]; ++a) spread[o.xs.index[a]] = o.xs.data[a];
-    for (i64 j = 0; j < cols; ++j) {
-      double sum = 0;
-      if (c + j < m)
-        for (i64 b = o.zs.start[c + j]; b < o.zs.start[c + j + 1]; ++b)
-          sum += double(spread[o.zs.index[b]]) * o.zs.data[b];
-      out[i * cols + j] = static_cast<T>(sum);
-    }
-    for (i64 a = o.xs.start[r + i]; a < o.xs.start[r + i + 1]; ++a) spread[o.xs.index[a]] = T(0);
-  }
-}
-
 // x: the strip's rows as `interleave` left them. Inner products have ways of their own.
 template <class T, Stat S>
-void strip_stat(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, i64 m, T* out) {
-  if (o.sparse) return strip_sparse<T, S>(o, r, rows, c, cols, m, out);
+void strip_stat(const Operand<T>& o, const T* x, int rows, i64 c, i64 cols, T* out) {
   if constexpr (S == Stat::sqdist || S == Stat::l1) {
     if (o.weight) return strip_dense<T, S, true>(o, x, rows, c, cols, out);
   }

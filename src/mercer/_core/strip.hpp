@@ -2,6 +2,7 @@
 #pragma once
 
 #include "inner.hpp"
+#include "sparse.hpp"
 #include "terms.hpp"
 
 namespace mercer::MERCER_ISA {
@@ -12,20 +13,23 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
   explicit Strip(const Job<T>& job)
       : job_(job),
         values_(static_cast<std::size_t>(job.program.registers * size_)),
-        left_(job.operands.size()) {
+        left_(job.operands.size()),
+        sparse_(job.operands.size()) {
     // How large the first operand of each instruction can be, where it is a distance of points that lie in a ball.
     Buffer<double> largest(static_cast<std::size_t>(job.program.registers), unknown);
     for (const Instruction& i : job.program.code) {
       reach_.push_back(i.op == Op::stat || i.op == Op::row || i.op == Op::col ? unknown : largest[i.a]);
-      const bool ball = i.op == Op::stat && job.operands[i.a].x_norms;
+      const bool ball = i.op == Op::stat && job.operands[i.a].reach > 0;
       largest[i.dst] = ball ? job.operands[i.a].reach : unknown;
     }
   }
 
-  // Columns of a strip: a wide one has fewer beginnings and ends, but all registers should stay in the cache.
+  // Columns of a strip: a wide one has fewer beginnings and ends, of which sparse points have most, but all registers
+  // should stay in the cache.
   i64 width() const {
-    const int registers = job_.program.registers;
-    return registers == 1 ? strip_cols<T> : strip_cols<T> / 2;
+    bool wide = job_.program.registers == 1;
+    for (const Operand<T>& o : job_.operands) wide |= o.zc.start != nullptr;
+    return wide ? strip_cols<T> : strip_cols<T> / 2;
   }
 
   // Make ready the rows r0..r1 (at most a band) that `evaluate` will be asked for.
@@ -33,6 +37,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
     band_ = r0;
     for (std::size_t i = 0; i < left_.size(); ++i) {
       const Operand<T>& o = job_.operands[i];
+      if (o.sparse && (o.kind == Stat::dot || o.x_squares)) sparse_[i].enter(o, r0, r1);
       if (o.sparse || o.thin) continue;
       left_[i].resize(static_cast<std::size_t>(band_rows * o.d));
       interleave(o, r0, r1, left_[i].data());
@@ -51,8 +56,9 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
       } else if (i + 1 < code.size() && one_product(code[i], code[i + 1])) {
         const bool first = job_.operands[code[i].a].kind == Stat::sqdist;
         const Instruction &apart = code[first ? i : i + 1], &inner = code[first ? i + 1 : i];
-        strip_products<T>(job_.operands[apart.a], left(apart.a, r), r, rows, c, cols, reg(apart.dst),
-                          Both<T>{(inner.dst - apart.dst) * size_});
+        const Operand<T>& o = job_.operands[apart.a];
+        if (o.sparse) sparse_[apart.a].strip(o, r, rows, c, cols, job_.m, reg(inner.dst), reg(apart.dst));
+        else strip_products<T>(o, left(apart.a, r), r, rows, c, cols, reg(apart.dst), Both<T>{(inner.dst - apart.dst) * size_});
         ++i;
       } else if (i + 1 < code.size() && one_sum(code[i], code[i + 1])) {
         add_two(i, rows * cols);
@@ -80,8 +86,8 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
   bool one_product(const Instruction& first, const Instruction& second) const {
     if (first.op != Op::stat || second.op != Op::stat || first.dst == second.dst) return false;
     const Operand<T>&o = job_.operands[first.a], &p = job_.operands[second.a];
-    return !o.sparse && !p.sparse && o.x == p.x && o.z == p.z && o.xs.data == p.xs.data && o.d == p.d &&
-           ((o.kind == Stat::dot && p.x_norms) || (p.kind == Stat::dot && o.x_norms));
+    return o.sparse == p.sparse && o.x == p.x && o.z == p.z && o.xs.data == p.xs.data && o.zs.data == p.zs.data &&
+           o.d == p.d && ((o.kind == Stat::dot && p.reach > 0) || (p.kind == Stat::dot && o.reach > 0));
   }
 
   // Two terms of one sum in one pass: a division or a root in one of them waits while the other one multiplies.
@@ -203,9 +209,12 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
     const Operand<T>& o = job_.operands[which];
     const T* x = left(which, r);
     if (o.x_norms) return strip_products<T>(o, x, r, rows, c, cols, dst, Apart<T>{});
+    if (o.x_squares) return sparse_[which].strip(o, r, rows, c, cols, job_.m, nullptr, dst);
+    if (o.sparse && o.kind == Stat::dot) return sparse_[which].strip(o, r, rows, c, cols, job_.m, dst, nullptr);
+    if (o.sparse) return merge(o, r, rows, c, cols, dst);
     measure(o, x, r, rows, c, cols, dst);
     if constexpr (sizeof(T) == 4) {
-      if (o.high > 0 && !o.sparse) {
+      if (o.high > 0) {
         if (o.kind == Stat::sqdist) refine<Stat::sqdist>(o, x, rows, c, cols, dst);
         if (o.kind == Stat::l1) refine<Stat::l1>(o, x, rows, c, cols, dst);
       }
@@ -214,23 +223,33 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
 
   void measure(const Operand<T>& o, const T* x, i64 r, int rows, i64 c, i64 cols, T* dst) {
     switch (o.kind) {
-      case Stat::dot:
-        if (o.sparse) return strip_sparse_dot<T>(o, r, rows, c, cols, job_.m, dst, spread_);
-        return strip_products<T>(o, x, r, rows, c, cols, dst, AsIs<T>{});
-      case Stat::sqdist: return strip_stat<T, Stat::sqdist>(o, x, r, rows, c, cols, job_.m, dst);
-      case Stat::l1: return strip_stat<T, Stat::l1>(o, x, r, rows, c, cols, job_.m, dst);
-      case Stat::chi2: return strip_stat<T, Stat::chi2>(o, x, r, rows, c, cols, job_.m, dst);
-      case Stat::minimum: return strip_stat<T, Stat::minimum>(o, x, r, rows, c, cols, job_.m, dst);
-      case Stat::sqsum: return strip_stat<T, Stat::sqsum>(o, x, r, rows, c, cols, job_.m, dst);
+      case Stat::dot: return strip_products<T>(o, x, r, rows, c, cols, dst, AsIs<T>{});
+      case Stat::sqdist: return strip_stat<T, Stat::sqdist>(o, x, rows, c, cols, dst);
+      case Stat::l1: return strip_stat<T, Stat::l1>(o, x, rows, c, cols, dst);
+      case Stat::chi2: return strip_stat<T, Stat::chi2>(o, x, rows, c, cols, dst);
+      case Stat::minimum: return strip_stat<T, Stat::minimum>(o, x, rows, c, cols, dst);
+      case Stat::sqsum: return strip_stat<T, Stat::sqsum>(o, x, rows, c, cols, dst);
+    }
+  }
+
+  void merge(const Operand<T>& o, i64 r, int rows, i64 c, i64 cols, T* dst) {
+    switch (o.kind) {
+      case Stat::sqdist: return strip_merged<T, Stat::sqdist>(o, r, rows, c, cols, job_.m, dst);
+      case Stat::l1: return strip_merged<T, Stat::l1>(o, r, rows, c, cols, job_.m, dst);
+      case Stat::chi2: return strip_merged<T, Stat::chi2>(o, r, rows, c, cols, job_.m, dst);
+      case Stat::minimum: return strip_merged<T, Stat::minimum>(o, r, rows, c, cols, job_.m, dst);
+      case Stat::sqsum: return strip_merged<T, Stat::sqsum>(o, r, rows, c, cols, job_.m, dst);
+      case Stat::dot: return;
     }
   }
 
   static constexpr i64 size_ = max_rows * strip_cols<T>;
   static constexpr double unknown = std::numeric_limits<double>::infinity();
   const Job<T>& job_;
-  Buffer<T> values_, spread_;
+  Buffer<T> values_;
   Buffer<double> reach_;
   std::vector<Buffer<T>> left_;  // the band's rows for each operand, interleaved
+  std::vector<SparseProducts<T>> sparse_;
   i64 band_ = 0;
 };
 

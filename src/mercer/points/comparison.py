@@ -12,6 +12,7 @@ from scipy import sparse
 from mercer import _core
 from mercer.points import formula as symbolic
 from mercer.points.centred import Centred
+from mercer.points.compressed import Compressed
 from mercer.points.conditioning import gain
 from mercer.points.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
 from mercer.points.points import Points, is_foreign
@@ -27,6 +28,7 @@ _SAFE = {np.dtype(np.float32): (1e15, 1e-12), np.dtype(np.float64): (1e140, 1e-1
 # Relative errors of values that distances by inner products may cause, far below what is promised (1e-5, 1e-12).
 _HARMLESS = {np.dtype(np.float32): 4e-6, np.dtype(np.float64): 2e-13}
 _MANY = 40_000  # pairs from which on it pays to look for a centre
+_NEAR = 0.5  # share of |x|^2 + |z|^2 below which sparse points, if it matters, are compared by differences
 _FEW = 4  # features of which differences cost no more than products
 
 Rows = slice | np.ndarray
@@ -132,7 +134,9 @@ class Comparison:
         views = self._sides
         program = compile_formula(self._formula, self._extreme, self._derivable(views, self._formula))
         operands = [
-            self._inner_products(leaf, *views[leaf.path])
+            self._sparse_operand(leaf, *views[leaf.path])
+            if _any_sparse(*views[leaf.path])
+            else self._inner_products(leaf, *views[leaf.path])
             if leaf.kind == "sqdist" and leaf.path in self.inexact
             else (*self._operand(leaf, *views[leaf.path]), window, None)
             for leaf, window in zip(program.stats, program.windows, strict=True)
@@ -167,20 +171,28 @@ class Comparison:
         The points are moved to a common centre first. The error is a few units of the largest squared norm, however
         small the distance is; what the formula makes of it must be harmless.
         """
-        if len(self.left) * len(self.right) < _MANY:
-            return {}
-        errors = {path: self._harmless_error(gain(formula, path), *sides) for path, sides in views.items()}
+        many = len(self.left) * len(self.right) >= _MANY
+        errors = {
+            path: self._harmless_error(gain(formula, path), *sides)
+            for path, sides in views.items()
+            if many or (gain(formula, path) > 0 and _any_sparse(*sides))
+        }
         return {path: error for path, error in errors.items() if error is not None}
 
     def _harmless_error(self, magnified: float, left: Points, right: Points) -> float | None:
         """Return the error of squared distances by inner products, or None where it does harm; of a part as of all."""
-        if not 0 < magnified < np.inf or not self._dense_alike(left, right) or left.width < _FEW:
+        if not 0 < magnified < np.inf:
             return None
-        centre = _between(left, right).centre
-        x, z = left.centred(centre), right.centred(centre)
-        units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
-        error = units * float(np.finfo(left.dtype).eps) * max(x.radius, z.radius)
-        return error if magnified * error <= (self._harmless or _HARMLESS[left.dtype]) else None
+        if _any_sparse(left, right):
+            error = _double_error(*(p.compressed(self.dtype) for p in (left, right)))
+        elif self._dense_alike(left, right) and left.width >= _FEW:
+            centre = _between(left, right).centre
+            x, z = left.centred(centre), right.centred(centre)
+            units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
+            error = units * float(np.finfo(left.dtype).eps) * max(x.radius, z.radius)
+        else:
+            return None
+        return error if magnified * error <= (self._harmless or _HARMLESS[self.dtype]) else None
 
     def _dense_alike(self, *sides: Points) -> bool:
         return all(isinstance(p.vectors, np.ndarray) and p.dtype == self.dtype for p in sides)
@@ -204,7 +216,7 @@ class Comparison:
         return frozenset(
             path
             for path in _doubly_asked(formula)
-            if not any(sparse.issparse(p.vectors) for p in views[path])
+            if not _any_sparse(*views[path])
             and _alike(*views[path])
             and self._harmless_error(gain(formula, path), *views[path]) is None
         )
@@ -215,17 +227,10 @@ class Comparison:
     def _operand(self, leaf: symbolic.StatLeaf, left: Points, right: Points) -> tuple[Any, ...]:
         x, z = left.vectors, right.vectors
         d = left.width
-        weight = None
-        if leaf.scale != 1:
-            with np.errstate(over="ignore"):  # an infinite weight would make the distance of equal points NaN
-                weight = np.broadcast_to(1.0 / np.asarray(leaf.scale), (d,)).clip(max=np.finfo(self.dtype).max)
-            weight = self._vector(weight)
-        kind = STAT[leaf.kind]
+        kind, weight = STAT[leaf.kind], self._weight(leaf, d)
         many = len(left) * len(right) >= _MANY
         if leaf.kind == "dot" and many and self._dense_alike(left, right) and left.centred(None).thin is not None:
             return kind, d, left.centred(None).thin, right.packed, None
-        if sparse.issparse(x) or sparse.issparse(z):
-            return kind, d, self._compressed(x), self._compressed(z), weight
         x = np.ascontiguousarray(x, dtype=self.dtype)
         if right.dtype == self.dtype:
             packed = right.packed
@@ -233,14 +238,23 @@ class Comparison:
             packed = Points(z.astype(self.dtype), right.name).packed
         return kind, d, x, packed, weight
 
-    def _compressed(self, v: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        csr = sparse.csr_array(v)
-        csr.sort_indices()
-        return (
-            csr.data.astype(self.dtype, copy=False),
-            csr.indices.astype(np.int32, copy=False),
-            csr.indptr.astype(np.int64),
-        )
+    def _sparse_operand(self, leaf: symbolic.StatLeaf, left: Points, right: Points) -> tuple[Any, ...]:
+        d, weight = left.width, self._weight(leaf, left.width)
+        x, z = left.compressed(self.dtype), right.compressed(self.dtype)
+        many = len(left) * len(right) >= _MANY
+        norms = None
+        if leaf.kind == "sqdist" and weight is None and leaf not in self._extreme:
+            norms = x.norms, z.norms, max(x.radius, z.radius), 0.0 if leaf.path in self.inexact else _NEAR
+        products = leaf.kind == "dot" or norms is not None
+        right_rows = z.with_columns(d) if products and many else z.rows
+        return STAT[leaf.kind], d, x.rows, right_rows, weight, (0.0, 0.0), norms
+
+    def _weight(self, leaf: symbolic.StatLeaf, d: int) -> np.ndarray | None:
+        if leaf.scale == 1:
+            return None
+        with np.errstate(over="ignore"):  # an infinite weight would make the distance of equal points NaN
+            weight = np.broadcast_to(1.0 / np.asarray(leaf.scale), (d,)).clip(max=np.finfo(self.dtype).max)
+        return self._vector(weight)
 
     # -- the array way ----------------------------------------------------------------------------------
 
@@ -422,6 +436,16 @@ def _sums(x: Centred) -> tuple[int, int]:
     """Return how many terms an inner product with these rows has, and how many of them are summed at a time."""
     terms = max(1, x.terms)
     return terms, terms if x.thin is not None else _core.chunk(terms, x.rows.dtype == np.float32)
+
+
+def _double_error(x: Compressed, z: Compressed) -> float:
+    """Return the error of squared distances by inner products of sparse points, which are summed in double."""
+    terms = max(1, x.terms, z.terms)
+    return units_of_error(terms, terms) * float(np.finfo(np.float64).eps) * max(x.radius, z.radius)
+
+
+def _any_sparse(*sides: Points) -> bool:
+    return any(sparse.issparse(p.vectors) for p in sides)
 
 
 def _common_type(sides: list[Points]) -> Any:

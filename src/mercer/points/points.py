@@ -13,6 +13,7 @@ from scipy import sparse
 
 from mercer import _core
 from mercer.points.centred import Centred, centre
+from mercer.points.compressed import Compressed
 
 # A sparse matrix this dense, or this small, is faster compared as an ordinary one.
 _DENSE_ENOUGH = 0.02
@@ -46,6 +47,7 @@ class Points:
     """
 
     _centred: tuple[np.ndarray, Centred] | None = None
+    _compressed: tuple[Any, Compressed] | None = None
 
     def __init__(self, data: Any, name: str = "X") -> None:
         self.data = data
@@ -154,6 +156,15 @@ class Points:
     def _about(self, centre: np.ndarray | None) -> Centred:
         return Centred.about(centre, self.vectors)
 
+    def compressed(self, dtype: Any) -> Compressed:
+        """Return the nonzeros of the vectors, rounded to `dtype`; remembered for the last type asked for."""
+        if self._compressed is None or self._compressed[0] != dtype:
+            self._compressed = dtype, self._compress(dtype)
+        return self._compressed[1]
+
+    def _compress(self, dtype: Any) -> Compressed:
+        return Compressed.of(self.vectors, dtype)
+
     @cached_property
     def items(self) -> Sequence[Any]:
         """The points as they are, one by one."""
@@ -255,6 +266,9 @@ class _Taken(Points):
 
     def _about(self, centre: np.ndarray | None) -> Centred:
         return self._parent.centred(centre).take(self._rows)
+
+    def _compress(self, dtype: Any) -> Compressed:
+        return self._parent.compressed(dtype).take(self._rows)
 
     def through(self, map: Callable[[Points], Any]) -> Points:
         found = self._derived.get(map)
