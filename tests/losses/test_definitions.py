@@ -234,7 +234,7 @@ def test_ends_of_the_domains():
         (Pinball(0.3), lambda y: np.quantile(y, 0.3, method="inverted_cdf")),
         (Poisson(), lambda y: np.log(np.mean(y))),
     ],
-    ids=repr,
+    ids=["mean", "median", "quantile", "log of the mean"],
 )
 def test_the_best_constant(loss, best):
     y = np.random.default_rng(0).poisson(7.0, size=101) + 0.5

@@ -73,7 +73,8 @@ class SquaredNorm:
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def conjugate(self, s: Any) -> np.ndarray:
         s = np.maximum(s, 0.0)
-        return np.where(s > 0.0, (s / self.strength) * (0.5 * s), 0.0)
+        at = s / self.strength  # the norm with this slope; infinite without a penalty
+        return np.where(s > 0.0, np.where(np.isinf(at), np.inf, at * (0.5 * s)), 0.0)
 
 
 @dataclass(frozen=True)

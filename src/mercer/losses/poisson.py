@@ -59,7 +59,8 @@ class Poisson(Loss):
         y, u = _counts(y), np.asarray(u, dtype=float)
         s = np.maximum(u + y, 0.0)
         known = np.where(y > 0.0, y, 1.0)
-        apart = kl_div(s, known) + (s - known) * np.log(known)
+        near = kl_div(s, known) + (s - known) * np.log(known)  # far from y nothing cancels, and s / y may overflow
+        apart = np.where(s < 1e3 * known, near, xlogy(s, s / np.e) + known - xlogy(known, known))
         return np.where((u + y < 0.0) | np.isinf(u), np.inf, np.where(y > 0.0, apart, xlogy(s, s / np.e)))
 
     @np.errstate(divide="ignore")
