@@ -17,7 +17,7 @@ from mercer.points.threads import cores, run
 from mercer.solvers.matrix import single_is_enough
 
 _FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
-_TILE = 256, 1024  # rows and columns of a tile, which stays in the cache while it is used twice
+_TILE = 512, 2048  # rows and columns of a tile, which stays in the cache while it is used twice
 _DOUBLED: WeakKeyDictionary[Gram, Points] = WeakKeyDictionary()
 
 
