@@ -42,7 +42,7 @@ def test_steps_follow_the_condition():
     assert steps(1.0, 1.0, 1e-6) < steps(100.0, 1.0, 1e-6) < steps(100.0, 1.0, 1e-12)
 
 
-def test_holds_tiles_for_many_products_only():
+def test_holds_the_triangle_for_many_products_only():
     costs = Costs.of(Products(Gram(RBF(scale=2.0), X, budget="1 GB")), True)
     assert costs.worth_holding(1000)
     assert not costs.worth_holding(3)

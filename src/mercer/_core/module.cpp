@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "ridge_module.hpp"
 #include "linear_module.hpp"
 #include "smo_module.hpp"
 
@@ -422,6 +423,7 @@ NB_MODULE(_core, module) {
   bind<double>(module, "JobFloat64", "RowsFloat64");
   bind_smo(module, isa());
   bind_linear(module, isa());
+  bind_ridge(module, isa());
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);
   module.def("chunk", [](i64 d, bool single) { return (single ? engine<float>().chunk : engine<double>().chunk)(d); },

@@ -11,13 +11,14 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from mercer import _core
 from mercer.gram import Gram
 from mercer.points import Comparison, Points
 from mercer.points.threads import cores, run
 from mercer.solvers.matrix import single_is_enough
 
 _FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
-_TILE = 512, 2048  # rows and columns of a tile, which stays in the cache while it is used twice
+_BAND, _STRIP = 256, 2048  # rows that are held together, and columns computed at a time
 _DOUBLED: WeakKeyDictionary[Gram, Points] = WeakKeyDictionary()
 
 
@@ -61,7 +62,7 @@ class Products:
         self._all = gram.shape[0]
         self.n = self._all if rows is None else len(rows)
         self.held: np.ndarray | None = None  # of all points
-        self._tiles: list[tuple[slice, slice, np.ndarray]] = []
+        self._bands: list[tuple[int, np.ndarray]] = []  # the first row, and rows from the diagonal on
         self.single = gram.compiled and single_is_enough(gram)  # whether float32 values are worth having
 
     def take(self, rows: np.ndarray | None) -> Products:
@@ -127,8 +128,8 @@ class Products:
         size = np.where(size > 0, size, 1.0)  # columns of any size are within the range of float32
         if self.held is not None and (single or self.held.dtype == np.float64):
             out = self._from_held(V / size)
-        elif single and self._tiles:
-            out = self._from_tiles(V / size)
+        elif single and self._bands:
+            out = self._from_bands(V / size)
         else:
             compared = self.rough if single and self.single else self.exact
             out = np.asarray(compared.matvec(np.ascontiguousarray(V / size, dtype=compared.dtype)), dtype=np.float64)
@@ -151,33 +152,34 @@ class Products:
         return out if self.rows is None else out[self.rows]
 
     def hold_half(self) -> None:
-        """Keep the upper triangle in float32 tiles: less to read than there is to compute, for simple kernels too."""
-        n, (height, width) = self.n, _TILE
-        places = [
-            (slice(i, min(i + height, n)), slice(j, min(j + width, n)))
-            for i in range(0, n, height)
-            for j in range(i, n, width)
+        """Keep the upper triangle in float32 bands: less to read than there is to compute, for simple kernels too."""
+        n = self.n
+        self._bands = [
+            (i, np.zeros((min(_BAND, n - i), -(-(n - i) // 16) * 16), np.float32)) for i in range(0, n, _BAND)
         ]
-        self._tiles = run(lambda at: (*at, self.rough.block(*at)), places)
-        for rows, cols, tile in self._tiles:
-            if rows.start == cols.start:  # both halves of the square on the diagonal are there: keep one
-                square = tile[:, : len(tile)]
+
+        def part(first: int) -> None:
+            for i, band in self._bands[first :: cores()]:
+                for j in range(i, n, _STRIP):
+                    cols = slice(j, min(j + _STRIP, n))
+                    band[:, j - i : cols.stop - i] = self.rough.block(slice(i, i + len(band)), cols)
+                square = band[:, : len(band)]  # both halves of the square on the diagonal are there: keep one
                 square[np.tril_indices(len(square), -1)] = 0.0
                 np.fill_diagonal(square, 0.5 * square.diagonal())
 
-    def _from_tiles(self, V: np.ndarray) -> np.ndarray:
-        V = V.astype(np.float32)
-        columns = [np.ascontiguousarray(v) for v in V.T]
+        run(part, range(cores()))
+
+    def _from_bands(self, V: np.ndarray) -> np.ndarray:
+        padded = np.zeros((V.shape[1], self.n + 16), np.float32)
+        padded[:, : self.n] = V.T
 
         def part(first: int) -> np.ndarray:
-            out = np.zeros(V.shape[::-1])
-            for rows, cols, tile in self._tiles[first :: cores()]:
-                for v, total in zip(columns, out, strict=True):
-                    total[rows] += tile @ v[cols]
-                    total[cols] += v[rows] @ tile
+            out = np.zeros(padded.shape)
+            for i, band in self._bands[first :: cores()]:
+                _core.band_product(band, i, padded, out)
             return out
 
-        return np.asarray(np.sum(run(part, range(cores())), axis=0).T)
+        return np.sum(run(part, range(cores())), axis=0)[:, : self.n].T
 
     def hold(self, dtype: Any) -> None:
         """Compute all values once and keep them."""

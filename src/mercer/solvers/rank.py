@@ -15,7 +15,7 @@ _PAIRS = {True: 2.5e9, False: 1.2e9}  # kernel values in float32 or float64 of a
 _COLUMN_PAIRS = {True: 0.6e9, False: 0.3e9}  # ... of whole columns, which are written to memory
 _FLOPS = {True: 6e10, False: 2e10}
 _BYTES = 5e9
-_TILES = 12e9  # bytes of held tiles, which are read in order
+_HELD = 12e9  # bytes of held bands, which are read in order
 _FRESH = 1.5e-9  # seconds for a byte of memory that was not in use before
 _FIRST, _LARGEST = 64, 512  # pivots drawn at once
 
@@ -28,14 +28,14 @@ class Costs:
     single: bool
     product: float
     column: float
-    held: float = math.inf  # a product with held tiles
+    held: float = math.inf  # a product with held bands
     hold: float = 0.0  # computing them
 
     @classmethod
     def of(cls, products: Products, single: bool) -> Costs:
         """Return the costs for a kernel matrix."""
         n = products.n
-        tiles = 2 * n * n
+        triangle = 2 * n * n
         if products.held is not None:
             product, column = products.held.itemsize * n * n / _BYTES, 4.0 * n / _BYTES
         else:
@@ -43,8 +43,8 @@ class Costs:
             width = points.width if points.numeric and not sparse.issparse(points.vectors) else 100
             slower = 0.5 + width / 40 if products.gram.compiled else 100.0
             product, column = slower * n * n / _PAIRS[single], slower * n / _COLUMN_PAIRS[single]
-            if single and products.gram.compiled and tiles <= products.gram.budget // 3:
-                return cls(n, single, product, column, tiles / _TILES, product + _FRESH * tiles)
+            if single and products.gram.compiled and triangle <= products.gram.budget // 3:
+                return cls(n, single, product, column, triangle / _HELD, product + _FRESH * triangle)
         return cls(n, single, product, column)
 
     def build(self, rank: int) -> float:
@@ -57,7 +57,7 @@ class Costs:
         return steps * apply + min(steps * self.product, self.hold + steps * self.held)
 
     def worth_holding(self, steps: float) -> bool:
-        """Return whether so many products are faster with held tiles."""
+        """Return whether so many products are faster with held bands."""
         return self.hold + steps * self.held < steps * self.product
 
 

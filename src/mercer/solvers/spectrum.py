@@ -1,4 +1,4 @@
-"""A whole path of ridge problems, and what each predicts of points it has not seen, from one eigendecomposition."""
+"""A whole path of ridge problems, and what each predicts of points it has not seen, from one decomposition."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mercer.gram import Gram
 from mercer.solvers.control import check_vector
 from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products, one_thread_each
+from mercer.solvers.tridiagonal import Tridiagonal
 
 _ROWS = 256  # points whose errors are computed at a time
 _TRY = 1_000  # points from which on it is tried whether a few eigenvectors suffice
@@ -19,7 +20,7 @@ _NEGLIGIBLE = 1e-7  # of the least alpha: a rest of K, in trace, that changes no
 
 
 class Spectrum:
-    r"""Eigenvectors and eigenvalues of the weighted kernel matrix, from which every alpha is cheap.
+    r"""The weighted kernel matrix in a form from which every alpha is cheap.
 
     .. math:: W^{1/2} K W^{1/2} = U \Lambda U^T, \qquad
               (K + \alpha W^{-1})^{-1} = W^{1/2} U (\Lambda + \alpha)^{-1} U^T W^{1/2}
@@ -28,6 +29,9 @@ class Spectrum:
     errors at points F that are left out together are exactly those of a fit to the others,
 
     .. math:: y_F - f_{-F}(x_F) = (C_{FF})^{-1} a_F.
+
+    Leaving out one point at a time takes the diagonal of C only, for which a tridiagonal form will do; folds take the
+    eigenvectors.
 
     Parameters
     ----------
@@ -42,12 +46,8 @@ class Spectrum:
 
     Attributes
     ----------
-    values : ndarray
-        The eigenvalues that are kept, in ascending order.
     floor : float
         Smaller alphas are replaced by this: beside it eigenvalues are rounding errors.
-    plan : str
-        What was decomposed, and how.
 
     Examples
     --------
@@ -60,9 +60,6 @@ class Spectrum:
     array([0.0001, 0.0573])
     """
 
-    values: np.ndarray
-    vectors: np.ndarray
-
     def __init__(
         self, gram: Gram, least: float = 0.0, weights: np.ndarray | None = None, intercept: bool = False
     ) -> None:
@@ -72,32 +69,53 @@ class Spectrum:
         if not ((self.w > 0) & np.isfinite(self.w)).all():
             raise ValueError(f"weights must be positive and finite; the least is {self.w.min():g}. Drop such points.")
         self._root = np.sqrt(self.w)[:, None]
-        products = Products(gram)
-        self.complete = not self._few(products, least)
-        if self.complete:
-            self._all(products)
-        top = float(np.abs(self.values).max(initial=0.0))
-        self.floor = max(10 * n * np.finfo(float).eps * top, np.finfo(float).tiny * 1e10)
-        if self.values.min(initial=0.0) < -1e3 * self.floor:
+        self._products = Products(gram)
+        self._eigen: tuple[np.ndarray, np.ndarray] | None = None
+        self._form: Tridiagonal | None = None
+        self.complete = not self._few(self._products, least)
+        self._check(self._eigen[0][[0, -1]] if self._eigen else None)
+
+    def _check(self, ends: np.ndarray | None) -> None:
+        """Take note of the extreme eigenvalues, once they are known."""
+        if ends is None:
+            return
+        least, top = float(ends.min()), float(np.abs(ends).max())
+        self.floor = max(10 * len(self.w) * np.finfo(float).eps * top, np.finfo(float).tiny * 1e10)
+        if least < -1e3 * self.floor:
             raise np.linalg.LinAlgError(
-                f"the kernel matrix has an eigenvalue of {self.values.min():.3g} (the largest is {top:.3g}): the "
+                f"the kernel matrix has an eigenvalue of {least:.3g} (the largest is {top:.3g}): the "
                 "kernel is not positive semidefinite on these points. Repair it (mercer.repair)."
             )
-        self.values = self.values.clip(min=0.0)
 
-    def _all(self, products: Products) -> None:
-        n = products.n
+    def _weighted(self) -> np.ndarray:
+        n = self._products.n
         self.gram.budget.require(
             3 * 8 * n * n,
-            f"an eigendecomposition of the {n} x {n} matrix",
+            f"a decomposition of the {n} x {n} matrix",
             "raise the budget, or choose alpha by folds of separate fits.",
         )
-        K = products.dense(np.empty((n, n)))
+        K = self._products.dense(np.empty((n, n)))
         K *= self._root
         K *= self._root.T
-        # Divide and conquer: on kernel matrices most of its work is deflated.
-        self.values, self.vectors = eigh(K.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
-        self.plan = f"eigendecomposition of the {n} x {n} matrix in float64"
+        return K
+
+    @property
+    def eigen(self) -> tuple[np.ndarray, np.ndarray]:
+        """The eigenvalues that are kept, in ascending order, and their vectors."""
+        if self._eigen is None:
+            # Divide and conquer: on kernel matrices most of its work is deflated.
+            values, vectors = eigh(self._weighted().T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
+            self._check(values[[0, -1]])
+            self._eigen = values.clip(min=0.0), vectors
+        return self._eigen
+
+    @property
+    def form(self) -> Tridiagonal:
+        """The tridiagonal form."""
+        if self._form is None:
+            self._form = Tridiagonal(self._weighted())
+            self._check(np.array([self._form.least, self._form.largest]))
+        return self._form
 
     def _few(self, products: Products, least: float) -> bool:
         """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
@@ -118,31 +136,31 @@ class Spectrum:
                 return False
         Q, T = qr(pivoted.R.T * self._root, mode="economic", check_finite=False)
         left, values, _ = svd(T, full_matrices=False, check_finite=False)
-        self.values, self.vectors = values[::-1] ** 2, Q @ left[:, ::-1]
-        self.plan = (
-            f"eigendecomposition by a factor of rank {pivoted.rank} of the {n} x {n} matrix, which leaves nothing"
-        )
+        self._eigen = values[::-1] ** 2, Q @ left[:, ::-1]
         return True
 
     # -- the inverse ------------------------------------------------------------------------------------
 
     def _inverse(self, alphas: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the eigenvalues (r, number of alphas) of the inverse beyond a multiple of I, and that multiple."""
-        alpha = np.maximum(np.asarray(alphas, dtype=np.float64), self.floor)
-        sums = self.values[:, None] + alpha
+        values = self.eigen[0][:, None]
+        alpha = self._raised(alphas)
         if self.complete:
-            return 1.0 / sums, np.zeros(len(alpha))
-        return -self.values[:, None] / (alpha * sums), 1.0 / alpha
+            return 1.0 / (values + alpha), np.zeros(len(alpha))
+        return -values / (alpha * (values + alpha)), 1.0 / alpha
+
+    def _raised(self, alphas: Sequence[float] | np.ndarray) -> np.ndarray:
+        return np.maximum(np.asarray(alphas, dtype=np.float64), self.floor)
 
     def _rotated(self, Y: np.ndarray) -> np.ndarray:
-        return np.asarray(self.vectors.T @ (self._root * Y))
+        return np.asarray(self.eigen[1].T @ (self._root * Y))
 
     def solve(self, Y: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients (n, m) and the offsets (m,) for one alpha."""
         Y = self._columns(Y)
         B = np.hstack([Y, np.ones((len(Y), 1))]) if self.intercept else Y
         D, base = self._inverse([alpha])
-        A = self._root * (self.vectors @ (D * self._rotated(B)) + base * self._root * B)
+        A = self._root * (self.eigen[1] @ (D * self._rotated(B)) + base * self._root * B)
         if not self.intercept:
             return A, np.zeros(Y.shape[1])
         b = A[:, :-1].sum(axis=0) / A[:, -1].sum()
@@ -163,27 +181,39 @@ class Spectrum:
         self, Y: np.ndarray, alphas: Sequence[float] | np.ndarray
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield rows, their coefficients (alphas, rows, outputs) and the diagonal of C (alphas, rows)."""
-        n, m = Y.shape
-        D, base = self._inverse(alphas)
-        B = np.hstack([Y, np.ones((n, 1))]) if self.intercept else Y
-        rotated = self._rotated(B)
-        k = len(base)
-        # One matrix product for all alphas and outputs.
-        scaled = (D[:, :, None] * rotated[:, None, :]).reshape(len(D), -1)
-        if self.intercept:
-            ones = B[:, -1:] * self._root
-            inner = np.einsum("ja,jm,j->am", D, rotated, rotated[:, -1]) + base[:, None] * ((self._root * B).T @ ones).T
-        for i in range(0, n, _ROWS):
-            rows = slice(i, min(i + _ROWS, n))
-            U, root = self.vectors[rows], self._root[rows]
-            A = (U @ scaled).reshape(len(U), k, -1) + base[:, None] * (root * B[rows])[:, None, :]
-            A *= root[:, :, None]
-            diagonal = (np.square(U) @ D + base) * root**2
+        m = Y.shape[1]
+        B = np.hstack([Y, np.ones((len(Y), 1))]) if self.intercept else Y
+        if self.complete and self._eigen is None:
+            parts, inner = self.form.path(self._root * B, self._raised(alphas))
+        else:
+            parts, inner = self._by_vectors(B, alphas)
+        for rows, A, diagonal in parts:
+            root = self._root[rows]
+            A, diagonal = A * root[:, :, None], diagonal * root**2
             if self.intercept:
                 g = A[:, :, -1]
                 A = A[:, :, :m] - g[:, :, None] * (inner[:, :m] / inner[:, m:])
                 diagonal = diagonal - g**2 / inner[:, m]
             yield rows, A.transpose(1, 0, 2), diagonal.T
+
+    def _by_vectors(
+        self, B: np.ndarray, alphas: Sequence[float] | np.ndarray
+    ) -> tuple[Iterator[tuple[slice, np.ndarray, np.ndarray]], np.ndarray]:
+        """Return what `Tridiagonal.path` does, by the eigenvectors."""
+        D, base = self._inverse(alphas)
+        rotated, weighted = self._rotated(B), self._root * B
+        inner = np.einsum("ja,jm,j->am", D, rotated, rotated[:, -1]) + base[:, None] * (weighted.T @ weighted[:, -1])
+        # One matrix product for all alphas and outputs.
+        scaled = (D[:, :, None] * rotated[:, None, :]).reshape(len(D), -1)
+
+        def parts() -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+            for i in range(0, len(B), _ROWS):
+                rows = slice(i, min(i + _ROWS, len(B)))
+                U = self.eigen[1][rows]
+                A = (U @ scaled).reshape(len(U), len(base), -1) + base[:, None] * weighted[rows][:, None, :]
+                yield rows, A, np.square(U) @ D + base
+
+        return parts(), inner
 
     def leave_fold_out(
         self, Y: np.ndarray, alphas: Sequence[float] | np.ndarray, folds: Sequence[np.ndarray]
@@ -197,7 +227,7 @@ class Spectrum:
         if self.intercept:
             inner = np.einsum("ja,jm,j->am", D, rotated, rotated[:, -1]) + base[:, None] * (scaled.T @ scaled[:, -1])
         for fold in folds:
-            U, root = self.vectors[fold], self._root[fold]
+            U, root = self.eigen[1][fold], self._root[fold]
             errors = np.empty((len(base), len(U), m))
             for j, d in enumerate(D.T):
                 A = root * (U @ (d[:, None] * rotated) + base[j] * scaled[fold])
