@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -284,6 +283,8 @@ class KernelMachine(Labels, RepresenterModel):
             The share of right classes for classifiers; R² for real targets; for counts the share of the Poisson
             deviance that is explained.
         """
+        from sklearn.metrics import accuracy_score, d2_tweedie_score, r2_score
+
         measure: Any = r2_score
         if _classifies(self):
             measure = accuracy_score

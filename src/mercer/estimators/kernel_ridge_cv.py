@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 
 from mercer.estimators.kernel_ridge import RidgeModel
 from mercer.estimators.parameters import Rules, check_parameters, is_real
@@ -210,6 +208,10 @@ class KernelRidgeCV(RidgeModel):
         scoring = self.scoring
         if scoring is None:
             scoring = "neg_mean_squared_error" if self.cv is None else "r2"
+        from sklearn.metrics import (
+            check_scoring,
+        )  # not before it is needed: importing it takes longer than most of mercer
+
         scorer = check_scoring(_Known(), scoring=scoring)
 
         def measure(y: np.ndarray, predicted: np.ndarray, rows: Any = slice(None)) -> float:
@@ -223,6 +225,8 @@ class KernelRidgeCV(RidgeModel):
         self, training: Training, data: Any, target: np.ndarray, Y: np.ndarray, alphas: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the samples of each fold that count, and the errors (alphas, samples, targets) without them."""
+        from sklearn.model_selection import check_cv
+
         n, intercept = len(target), bool(self.fit_intercept)
         place = np.arange(n) if training.rows is None else np.full(n, -1)
         if training.rows is not None:
