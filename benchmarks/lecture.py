@@ -84,7 +84,8 @@ def main() -> None:
     parser.add_argument("--fraction", type=float, default=1.0, help="divide the number of examples by this")
     options = parser.parse_args()
     n = int(EXAMPLES / options.fraction)
-    print(lecture.RECIPE, flush=True)
+    recipe = [f"{name}: {text}" for name, text in lecture.RECIPE.items()]
+    print(*recipe, sep="\n", flush=True)
     report = Report("lecture")
     made = lecture.examples(n, TESTS)
     labels, test_labels = made.labels
@@ -109,7 +110,7 @@ def main() -> None:
     cost = lecture.explicit(n)
     report.add("the explicit map", "", str(cost), f"{cost.seconds / seconds:,.0f} x the time of both fits")
     check(report, made, models)
-    report.notes = lecture.RECIPE.splitlines()
+    report.notes = recipe
     report.finish(save=full)
 
 

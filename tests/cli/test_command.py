@@ -53,6 +53,7 @@ def test_demo(tmp_path):
     shows_verdicts(done.stdout)
     shows_pictures(done.stdout, tmp_path / "pictures" / "here")
     shows_machines(done.stdout)
+    shows_the_thought_experiment(words(done.stdout))
     shows_times(done.stdout)
 
 
@@ -109,6 +110,14 @@ def shows_machines(shown):
     assert len(widths) == 3
     assert widths[-1] == pytest.approx(hard.margin_width_, abs=1e-4)
     assert "Infeasible: the classes cannot be separated by a hard margin (C=inf)" in words(shown)
+
+
+def shows_the_thought_experiment(shown):
+    assert "314,457,495 monomials of degree 8" in shown
+    assert "KernelRidge(alpha=0.1, kernel=Polynomial(degree=8, c1=0.0)).fit(X, y)" in shown
+    gaps = [float(gap) for gap in re.findall(r"gap, relative (\S+) plan", shown)]
+    assert len(gaps) == 2
+    assert max(gaps) <= 1e-4
 
 
 def shows_times(shown):

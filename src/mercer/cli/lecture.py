@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from rich.console import Console
 
-from mercer.cli.terminal import code, facts, indented
+from mercer.cli.terminal import code, facts
 from mercer.estimators import KernelMachine, KernelRidge
 from mercer.features import Monomials
 from mercer.gram import Gram
@@ -22,14 +22,15 @@ NOISE = 0.3
 ALPHA = 0.1  # of ridge; the squared hinge is given the same strength
 KERNEL = Polynomial(DEGREE, 0.0, 1.0)
 TEACHER = 100
-RECIPE = f"""\
-points    x = z / |z|, z_j normal with variance 1/j, j = 1..{FEATURES}
-kernel    k(x, x') = <x, x'>^{DEGREE}: the inner product of all {MONOMIALS:,} monomials of degree {DEGREE}
-teacher   t(x) = sum of {TEACHER} c_j k(w_j, x), c_j standard normal, w_j drawn like x; shifted and scaled
-          to mean 0 and variance 1 over the training points
-ridge     y = t(x) + {NOISE} e, e standard normal
-labels    the sign of that y
-draws     numpy.random.default_rng(seed), in the order training points, test points, w, c, e, e of the tests"""
+RECIPE = {
+    "points": f"x = z / |z|, z_j normal with variance 1/j, j = 1..{FEATURES}",
+    "kernel": f"k(x, x') = <x, x'>^{DEGREE}: the inner product of all {MONOMIALS:,} monomials of degree {DEGREE}",
+    "teacher": f"t(x) = sum of {TEACHER} c_j k(w_j, x), c_j standard normal, w_j drawn like x; shifted and scaled to "
+    "mean 0 and variance 1 over the training points",
+    "ridge": f"y = t(x) + {NOISE} e, e standard normal",
+    "labels": "the sign of that y",
+    "draws": "numpy.random.default_rng(seed), in the order training points, test points, w, c, e, e of the tests",
+}
 
 
 @dataclass
@@ -83,8 +84,9 @@ class Explicit:
         return 8 * self.values
 
     def __str__(self) -> str:
-        days = self.seconds / 86_400
-        return f"{self.values:.3g} numbers, {self.bytes / 1e12:,.0f} TB, {days:,.1f} days to compute"
+        hours = self.seconds / 3_600
+        taken = f"{hours:,.1f} hours" if hours < 48 else f"{hours / 24:,.0f} days"
+        return f"{self.values:.3g} numbers, {self.bytes / 1e12:,.0f} TB, {taken} to compute"
 
 
 def explicit(n: int, trial: int = 400) -> Explicit:
@@ -108,7 +110,7 @@ def show_lecture(console: Console, n: int, tests: int = 2_000) -> None:
     made = examples(n, tests)
     labels, test_labels = made.labels
     cost = explicit(n)
-    console.print(indented(RECIPE))
+    facts(console, *RECIPE.items())
     console.print()
     console.print(code(f"KernelRidge(alpha={ALPHA}, kernel={KERNEL!r}).fit(X, y)  # {n:,} examples"))
     start = time.perf_counter()
