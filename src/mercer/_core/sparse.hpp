@@ -89,19 +89,19 @@ class SparseProducts {
 
  private:
   void walk(const Operand<T>& o, i64 r, i64 c, i64 end) {
-    i64* place = place_.data() - o.xs.start[band_];
+    i64* place = place_.data();
     double* sums = sums_.data();
-    const i64 a0 = o.xs.start[r], a1 = o.xs.start[r + 1];
+    const i64 a0 = o.xs.start[r], a1 = o.xs.start[r + 1], first = o.xs.start[band_];
     if (reached_[r - band_] != c)
-      for (i64 a = a0; a < a1; ++a) place[a] = first_from(o.zc, o.xs.index[a], c);
+      for (i64 a = a0; a < a1; ++a) place[a - first] = first_from(o.zc, o.xs.index[a], c);
     for (i64 a = a0; a < a1; ++a) {
       const double x = o.xs.data[a];
-      i64 k = place[a];
+      i64 k = place[a - first];
       for (; o.zc.row[k] < end; ++k) {
         double& sum = sums[o.zc.row[k] - c];
         sum = multiply_add<double>(x, o.zc.data[k], sum);
       }
-      place[a] = k;
+      place[a - first] = k;
     }
     reached_[r - band_] = end;
   }
