@@ -98,4 +98,5 @@ def test_the_warning_of_an_unfinished_fit_carries_the_cause(model, data, words):
 def test_a_finished_fit_says_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        SVC().fit(X * LARGE, X[:, 0] > 0)
+        model = SVC().fit(X * LARGE, X[:, 0] > 0)
+    assert model.certificate_.stopped == "converged"

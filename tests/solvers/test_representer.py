@@ -161,7 +161,7 @@ def problem(loss, **parts):
         (Squared(), "linear system"),
         (Logistic(), "has a curvature"),
         (Hinge(), "piecewise linear"),
-        (Bare(), "prox by bisection"),
+        (Bare(), "prox by a search"),
         (Smooth(), "by differences"),
         (Multinomial(), "20 x 3 coefficients"),
     ],

@@ -56,5 +56,5 @@ def choose(problem: Representer, wish: str) -> tuple[str, str]:
         return "newton", f"{loss!r} is smooth; its curvature is found by differences"
     if not convex:
         raise ValueError(f"solver='proximal' needs a convex loss; {loss!r} says convex = False: use 'newton'.")
-    known = "has a prox" if hasattr(loss, "prox") else "is known by its derivative, which gives the prox by bisection"
+    known = "has a prox" if hasattr(loss, "prox") else "is known by its derivative, which gives the prox by a search"
     return "proximal", f"{loss!r} {known}"
