@@ -7,6 +7,7 @@ STATS: tuple[str, ...]
 BAND: int
 
 def isa() -> str: ...
+def has_coarse() -> bool: ...
 def panel(single: bool) -> int: ...
 def extent(x: NDArray[Any]) -> float: ...
 def variance(x: NDArray[Any]) -> float: ...
@@ -67,6 +68,20 @@ def smo(
     max_steps: int,
     exact: bool,
 ) -> tuple[int, float]: ...
+def smo_part(
+    K: _Floats,
+    at: NDArray[Any],
+    gradient: _Floats,
+    plus: _Floats,
+    minus: _Floats,
+    upper: _Floats,
+    lower: _Floats,
+    width: _Floats,
+    groups: int,
+    tol: float,
+    max_steps: int,
+) -> tuple[int, float]: ...
+def add_rows(K: _Floats, at: NDArray[Any], change: _Floats, gradient: _Floats) -> None: ...
 def smo_pair(
     a: _Floats,
     b: _Floats,

@@ -79,6 +79,10 @@ struct Operand {  // the two sets of points that one statistic compares
   const double* x_squares = nullptr;
   const double* z_squares = nullptr;
   double near = 0;
+  // Inner products of coarse points: each number of x and z is a pair of 16-bit whole ones (in its bits), d counts pairs,
+  // and a point is its whole numbers times its unit; whole panels of units on the right.
+  const T* x_unit = nullptr;
+  const T* z_unit = nullptr;
   double reach = 0;  // no distance by inner products is larger; 0 where there is none
 };
 

@@ -280,10 +280,13 @@ inline V<T> atan2(V<T> y, V<T> x) {
 // Repeated squaring; the exponent is a compile-once constant of the program.
 template <class T>
 inline V<T> powi(V<T> x, int n) {
-  V<T> y = splat<T>(T(1));
-  for (int k = n < 0 ? -n : n; k > 0; k >>= 1) {
-    if (k & 1) y *= x;
+  int k = n < 0 ? -n : n;
+  if (k == 0) return splat<T>(T(1));
+  for (; !(k & 1); k >>= 1) x *= x;
+  V<T> y = x;
+  while (k >>= 1) {
     x *= x;
+    if (k & 1) y *= x;
   }
   return n < 0 ? T(1) / y : y;
 }

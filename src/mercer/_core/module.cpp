@@ -50,6 +50,15 @@ const std::string& isa() {
   return name;
 }
 
+// Whether inner products of coarse points are at hand (see Operand).
+bool has_coarse() {
+#if defined(MERCER_X86_DISPATCH)
+  return isa() == "avx512" && __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
 template <class T>
 const Engine<T>& engine() {
 #if defined(MERCER_X86_DISPATCH)
@@ -174,7 +183,8 @@ class PyJob {
   // code: rows (op, dst, a, b); constants: rows (c, e, p); operands: (kind, d, left, right, weight or None, window,
   // (left norms, right norms, the largest) or None), where a dense left is an (n, d) array and its right a packed one,
   // and both sides of sparse points are `Rows`, their norms in double and followed by the share `near`. A left side
-  // with few nonzeros may be `Rows` while the right one is packed.
+  // with few nonzeros may be `Rows` while the right one is packed. Inner products with (left units, right units) in place
+  // of the norms are those of coarse points.
   PyJob(const std::vector<std::vector<int>>& code, const std::vector<std::vector<double>>& constants, int registers,
         int result, nb::list operands, nb::list rows, nb::list cols, i64 n, i64 m) {
     constexpr i64 most = i64(1) << 48;  // far beyond memory; keeps sizes from overflowing
@@ -325,7 +335,12 @@ class PyJob {
         o.x = hold<T>(t[2], job_.n, o.d);
       }
       o.z = hold<T>(t[3], (job_.m + panel - 1) / panel * panel, o.d);
-      if (!t[6].is_none()) {
+      if (!t[6].is_none() && o.kind == Stat::dot) {
+        const auto units = nb::cast<nb::tuple>(t[6]);
+        require(units.size() == 2 && sizeof(T) == 4 && !o.thin && has_coarse(), "malformed operand");
+        o.x_unit = hold<T>(units[0], job_.n);
+        o.z_unit = hold<T>(units[1], (job_.m + panel - 1) / panel * panel);
+      } else if (!t[6].is_none()) {
         const auto norms = nb::cast<nb::tuple>(t[6]);
         require(norms.size() == 3 && o.kind == Stat::sqdist && !o.weight, "malformed operand");
         o.x_norms = hold<T>(norms[0], job_.n);
@@ -425,6 +440,7 @@ NB_MODULE(_core, module) {
   bind_linear(module, isa());
   bind_ridge(module, isa());
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
+  module.def("has_coarse", &has_coarse, "Whether inner products of coarse points are at hand.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);
   module.def("chunk", [](i64 d, bool single) { return (single ? engine<float>().chunk : engine<double>().chunk)(d); },
              "d"_a, "single"_a);

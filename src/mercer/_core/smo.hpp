@@ -64,6 +64,10 @@ struct Smo {
   void (*batch)(const T* K, const Batch&, Variables v, Outcome* out);
   // One problem on a pair of classes; `rows` is room for its matrix, of which only the rows that SMO looks at are made.
   Outcome (*pair)(const Pair<T>&, T* rows, Variables v, const double* linear, double tol, i64 max_steps);
+  // Steps among the points at[0..count) of the n x n matrix K; then all n gradients are told what moved, in double.
+  Steps (*part)(const T* K, Variables v, const std::int32_t* at, i64 count, double tol, i64 max_steps);
+  // gradient[0..n) += sum_i change[i] K[at[i], 0..n), in double.
+  void (*add_rows)(const T* K, i64 n, const std::int32_t* at, const double* change, i64 count, double* gradient);
 };
 
 struct Selection {

@@ -529,6 +529,67 @@ Outcome pair(const Pair<T>& p, T* rows, Variables v, const double* linear, doubl
   return small(joined, v, linear, tol, max_steps);
 }
 
+template <class T>
+void add_rows(const T* K, i64 n, const std::int32_t* at, const double* change, i64 count, double* gradient) {
+  constexpr i64 width = 1024;  // gradients that stay in the first-level cache while rows go by
+  for (i64 from = 0; from < n; from += width) {
+    const i64 m = std::min(width, n - from);
+    double* to = gradient + from;
+    i64 i = 0;
+    for (; i + 4 <= count; i += 4) {
+      const T* row[4];
+      for (int k = 0; k < 4; ++k) row[k] = K + at[i + k] * n + from;
+      const double c0 = change[i], c1 = change[i + 1], c2 = change[i + 2], c3 = change[i + 3];
+      for (i64 j = 0; j < m; ++j)
+        to[j] += (c0 * double(row[0][j]) + c1 * double(row[1][j])) + (c2 * double(row[2][j]) + c3 * double(row[3][j]));
+    }
+    for (; i < count; ++i) {
+      const T* row = K + at[i] * n + from;
+      for (i64 j = 0; j < m; ++j) to[j] += change[i] * double(row[j]);
+    }
+  }
+}
+
+template <class T>
+Steps part(const T* K, Variables v, const std::int32_t* at, i64 count, double tol, i64 max_steps) {
+  const auto size = static_cast<std::size_t>(count);
+  Buffer<double> gradient(size), plus(size), minus(size), upper(size), lower(size), width(size), before(size);
+  for (i64 i = 0; i < count; ++i) {
+    const i64 k = at[i];
+    gradient[i] = v.gradient[k];
+    plus[i] = v.plus[k];
+    minus[i] = v.minus[k];
+    upper[i] = v.upper[k];
+    lower[i] = v.lower[k];
+    width[i] = v.width[k];
+    before[i] = plus[i] - minus[i];
+  }
+  const Variables some{count,        gradient.data(), plus.data(),  minus.data(),
+                       upper.data(), lower.data(),    width.data(), v.groups};
+  Steps steps;
+  if (count == v.n) {  // all of them, in their order
+    Plain<T> plain{K, v.n};
+    steps = Block<Plain<T>>(plain, some).run(tol, max_steps);
+  } else {
+    thread_local Buffer<T> rows;  // fresh memory is dear
+    if (rows.size() < size * size) rows.resize(size * size);
+    Gathered<T> gathered(K, v.n, at, count, rows.data());
+    steps = Block<Gathered<T>>(gathered, some).run(tol, max_steps);
+  }
+  Buffer<std::int32_t> moved;
+  Buffer<double> change;
+  for (i64 i = 0; i < count; ++i) {
+    const double by = plus[i] - minus[i] - before[i];
+    v.plus[at[i]] = plus[i];
+    v.minus[at[i]] = minus[i];
+    if (by == 0) continue;
+    moved.push_back(at[i]);
+    change.push_back(by);
+  }
+  add_rows(K, v.n, moved.data(), change.data(), i64(moved.size()), v.gradient);
+  return steps;
+}
+
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
@@ -536,12 +597,14 @@ namespace mercer {
 #define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
 template <>
 const Smo<float>& MERCER_JOIN(smo_, MERCER_ISA)<float>() {
-  static const Smo<float> table{MERCER_ISA::solve<float>, MERCER_ISA::batch<float>, MERCER_ISA::pair<float>};
+  static const Smo<float> table{MERCER_ISA::solve<float>, MERCER_ISA::batch<float>, MERCER_ISA::pair<float>, MERCER_ISA::part<float>,
+                               MERCER_ISA::add_rows<float>};
   return table;
 }
 template <>
 const Smo<double>& MERCER_JOIN(smo_, MERCER_ISA)<double>() {
-  static const Smo<double> table{MERCER_ISA::solve<double>, MERCER_ISA::batch<double>, MERCER_ISA::pair<double>};
+  static const Smo<double> table{MERCER_ISA::solve<double>, MERCER_ISA::batch<double>, MERCER_ISA::pair<double>, MERCER_ISA::part<double>,
+                               MERCER_ISA::add_rows<double>};
   return table;
 }
 const Selection& MERCER_JOIN(selection_, MERCER_ISA)() {

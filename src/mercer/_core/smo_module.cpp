@@ -139,7 +139,55 @@ void pair(Array<T> a, Array<T> b, Array<T> across, i64 first, Output<T> rows, Ou
 }
 
 template <class T>
+const Smo<T>& table() {
+  if constexpr (sizeof(T) == 4) return *tables.single;
+  else return *tables.wide;
+}
+
+void require_places(const Array<std::int32_t>& at, i64 n) {
+  for (std::size_t k = 0; k < at.size(); ++k)
+    require(at.data()[k] >= 0 && at.data()[k] < n && (k == 0 || at.data()[k - 1] < at.data()[k]),
+            "the points are out of range, or not in ascending order");
+}
+
+template <class T>
+nb::tuple part(Array<T> K, Array<std::int32_t> at, Output<double> gradient, Output<double> plus, Output<double> minus,
+               Array<double> upper, Array<double> lower, Array<double> width, int groups, double tol, i64 max_steps) {
+  const Variables v = variables(gradient, plus, minus, upper, lower, width, groups);
+  require(K.ndim() == 2 && K.shape(0) == K.shape(1) && i64(K.shape(0)) == v.n, "K has the wrong shape");
+  require_places(at, v.n);
+  const T* k = K.data();
+  const std::int32_t* places = at.data();
+  const i64 count = at.size();
+  Steps steps;
+  {
+    nb::gil_scoped_release release;
+    steps = table<T>().part(k, v, places, count, tol, max_steps);
+  }
+  return nb::make_tuple(steps.count, steps.violation);
+}
+
+template <class T>
+void add_rows(Array<T> K, Array<std::int32_t> at, Array<double> change, Output<double> gradient) {
+  const i64 n = gradient.size(), count = at.size();
+  require(K.ndim() == 2 && i64(K.shape(0)) == n && i64(K.shape(1)) == n, "K has the wrong shape");
+  require(i64(change.size()) == count, "the vectors of a problem differ in length");
+  require_places(at, n);
+  const T* k = K.data();
+  const std::int32_t* places = at.data();
+  const double* by = change.data();
+  double* to = gradient.data();
+  nb::gil_scoped_release release;
+  table<T>().add_rows(k, n, places, by, count, to);
+}
+
+template <class T>
 void bind_solve(nb::module_& module) {
+  module.def("smo_part", &part<T>, "K"_a.noconvert(), "at"_a.noconvert(), "gradient"_a.noconvert(), "plus"_a.noconvert(),
+             "minus"_a.noconvert(), "upper"_a.noconvert(), "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a,
+             "tol"_a, "max_steps"_a);
+  module.def("add_rows", &add_rows<T>, "K"_a.noconvert(), "at"_a.noconvert(), "change"_a.noconvert(),
+             "gradient"_a.noconvert());
   module.def("smo", &solve<T>, "K"_a.noconvert(), "gradient"_a.noconvert(), "plus"_a.noconvert(), "minus"_a.noconvert(),
              "upper"_a.noconvert(), "lower"_a.noconvert(), "width"_a.noconvert(), "groups"_a, "tol"_a, "max_steps"_a,
              "exact"_a);

@@ -1,6 +1,7 @@
 // The formula of a kernel, applied to one strip: statistics first, then one instruction after the other.
 #pragma once
 
+#include "coarse.hpp"
 #include "inner.hpp"
 #include "sparse.hpp"
 #include "terms.hpp"
@@ -53,6 +54,10 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
         ++i;
         strip_products<T>(o, left(code[i - 1].a, r), r, rows, c, cols, reg(code[i].dst),
                        Decay<T>{PowerOfTwo<T>(code[i].c, code[i].e)});
+      } else if (Raised power; i + 1 < code.size() && raises(code[i], code[i + 1], power)) {
+        const Operand<T>& o = job_.operands[code[i].a];
+        strip_coarse<T>(o, left(code[i].a, r), r, rows, c, cols, reg(code[i].dst), power);
+        ++i;
       } else if (i + 1 < code.size() && one_product(code[i], code[i + 1])) {
         const bool first = job_.operands[code[i].a].kind == Stat::sqdist;
         const Instruction &apart = code[first ? i : i + 1], &inner = code[first ? i + 1 : i];
@@ -80,6 +85,12 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
     const Operand<T>& o = job_.operands[first.a];
     return o.kind == Stat::sqdist && o.x_norms &&
            PowerOfTwo<T>::covers(std::abs(second.c) * o.reach + std::abs(second.e));
+  }
+
+  // Whether the second instruction makes a power of the first one's inner products, of coarse points.
+  bool raises(const Instruction& first, const Instruction& second, Raised& power) const {
+    if (first.op != Op::stat || second.a != first.dst || second.dst != first.dst) return false;
+    return job_.operands[first.a].x_unit && power.takes(second);
   }
 
   // Whether of two statistics of the same points one is their inner products and the other one is made of those.
@@ -208,6 +219,7 @@ class Strip {  // scratch of one thread: the registers of the program, each max_
   void statistic(int which, i64 r, int rows, i64 c, i64 cols, T* dst) {
     const Operand<T>& o = job_.operands[which];
     const T* x = left(which, r);
+    if (o.x_unit) return strip_coarse<T>(o, x, r, rows, c, cols, dst, Raised{});
     if (o.x_norms) return strip_products<T>(o, x, r, rows, c, cols, dst, Apart<T>{});
     if (o.x_squares) return sparse_[which].strip(o, r, rows, c, cols, job_.m, nullptr, dst);
     if (o.sparse && o.kind == Stat::dot) return sparse_[which].strip(o, r, rows, c, cols, job_.m, dst, nullptr);

@@ -1,5 +1,6 @@
 """Sets of points, and what a kernel may ask about pairs of them."""
 
+from mercer.points.coarse import Coarse
 from mercer.points.comparison import Comparison, diagonal
 from mercer.points.formula import Formula, Untraceable, trace
 from mercer.points.pair import Block, Diagonal, Pair, PointMap, PointValues
@@ -7,6 +8,7 @@ from mercer.points.points import Points
 
 __all__ = [
     "Block",
+    "Coarse",
     "Comparison",
     "Diagonal",
     "Formula",

@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from mercer import _core
 from mercer.gram import Gram
-from mercer.points import Comparison, Points
+from mercer.points import Coarse, Comparison, Points
 from mercer.points.threads import cores, run
 from mercer.solvers.matrix import single_is_enough
 
@@ -64,6 +64,7 @@ class Products:
         self.held: np.ndarray | None = None  # of all points
         self._bands: list[tuple[int, np.ndarray]] = []  # the first row, and rows from the diagonal on
         self.single = gram.compiled and single_is_enough(gram)  # whether float32 values are worth having
+        self.use_coarse = False  # whether the caller puts up with the error of `coarse` where it asks for float32
 
     def take(self, rows: np.ndarray | None) -> Products:
         """Return the products of some of the points."""
@@ -93,6 +94,11 @@ class Products:
     def rough(self) -> Comparison:
         """The matrix with values in float32."""
         return self._compared(True)
+
+    @cached_property
+    def coarse(self) -> Coarse | None:
+        """The matrix at points rounded to 16 bits; None where it does not apply, and for some of the points."""
+        return Coarse.of(self.rough) if self.single and self.rows is None else None
 
     def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
         """Return a block of the matrix."""
@@ -130,6 +136,8 @@ class Products:
             out = self._from_held(V / size)
         elif single and self._bands:
             out = self._from_bands(V / size)
+        elif single and self.use_coarse and self.coarse is not None:
+            out = self.coarse.matvec(V / size)
         else:
             compared = self.rough if single and self.single else self.exact
             out = np.asarray(compared.matvec(np.ascontiguousarray(V / size, dtype=compared.dtype)), dtype=np.float64)
@@ -153,6 +161,8 @@ class Products:
 
     def hold_half(self) -> None:
         """Keep the upper triangle in float32 bands: less to read than there is to compute, for simple kernels too."""
+        if self._bands:
+            return
         n = self.n
         self._bands = [
             (i, np.zeros((min(_BAND, n - i), -(-(n - i) // 16) * 16), np.float32)) for i in range(0, n, _BAND)

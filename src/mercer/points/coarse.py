@@ -1,0 +1,202 @@
+"""Products with kernels of inner products from points rounded to 16 bits, at about half the cost of float32."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer import _core
+from mercer.points.centred import packed, padded
+from mercer.points.comparison import Comparison
+from mercer.points.formula import Path, statistics
+from mercer.points.points import Points
+from mercer.points.program import STAT, Program, compile_formula
+from mercer.points.threads import cores, run
+
+_NARROW = 16  # features from which on it pays
+_WIDE = 1 << 20  # and beyond which the rounding of so many coordinates is no longer small
+_LARGEST = 2**15 - 1  # of a whole number
+_LONGEST = 46340.0  # of a row of them: no inner product of two such rows overflows 32 bits
+_FEW = 64  # points with the largest values, and others, on which the error is measured
+_SAMPLE = 256
+_OUTSTANDING = 2.0  # times the error of all others that those on the diagonal must have to be put right
+_ROUNDING = 1e-6  # of values that are put right
+_BLOCK = 32
+
+
+def _seen(points: Points, path: Path) -> Points:
+    for map in path:
+        points = points.through(map)
+    return points
+
+
+def _fits(points: Points) -> bool:
+    dense = isinstance(points.vectors, np.ndarray) and _NARROW <= points.width <= _WIDE
+    return dense and points.centred(None).thin is None  # few nonzeros are faster one by one
+
+
+def whole(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whole numbers of 16 bits (n, d), d made even, and a unit for each row by which they are to be multiplied.
+
+    Rows are as long as they may be for the sum of any products of two of them to stay within 32 bits.
+    """
+    n, d = rows.shape
+    out, units = np.zeros((n, d + d % 2), np.int16), np.zeros(n, np.float32)
+    longest = _LONGEST - 0.5 * math.sqrt(d)  # rounding may make a row longer by that
+    step = max(1, (1 << 18) // d)
+    for i in range(0, n, step):
+        x = rows[i : i + step].astype(np.float64)
+        largest = np.abs(x).max(axis=1)
+        x /= np.where(largest > 0, largest, 1.0)[:, None]
+        scale = np.minimum(_LARGEST, longest / np.maximum(np.sqrt(np.einsum("ij,ij->i", x, x)), 1.0))
+        scale = np.floor(scale)  # numbers that are all of one size are then exact
+        with np.errstate(over="ignore"):
+            units[i : i + step] = largest / scale
+        out[i : i + step, :d] = np.rint(x * scale[:, None])
+    return out, units
+
+
+class Coarse:
+    """The matrix of a formula of inner products, of points rounded to 16 bits; made by `Coarse.of`.
+
+    Notes
+    -----
+    Sums of products of whole numbers are exact: inner products are those of slightly moved points, about 1e-5 |x| |z|
+    off. If the formula reads nothing else, then the matrix is one of the same kernel: symmetric to the last bit and,
+    but for the rounding of float32, positive semidefinite if the kernel is. A high power of inner products has nearly
+    all of its error on the diagonal, where they are largest; then the diagonal alone is put right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.points import Comparison, Points
+    >>> X = np.random.default_rng(0).standard_normal((50, 20))
+    >>> products = Coarse.of(Comparison(lambda pair: (1 + pair.dot) ** 3, Points(X)))
+    >>> products is None or products.error < 1e-3
+    True
+    """
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Coarse | None:
+        """Return coarse products of a comparison; None where there are none.
+
+        There are if the points are compared with themselves, the formula reads nothing of a pair but inner products of
+        dense vectors with 16 features or more, not most of them zeros, and the processor multiplies 16-bit numbers fast
+        (AVX-512 VNNI).
+        """
+        formula = comparison.formula
+        if formula is None or not comparison.symmetric or not _core.has_coarse():
+            return None
+        leaves = statistics(formula)
+        if not leaves or any(leaf.kind != "dot" for leaf in leaves):
+            return None
+        return cls(comparison) if all(_fits(_seen(comparison.left, leaf.path)) for leaf in leaves) else None
+
+    def __init__(self, comparison: Comparison) -> None:
+        assert comparison.formula is not None
+        self._comparison = comparison
+        self._program: Program = compile_formula(comparison.formula)
+        self._points = {leaf.path: _seen(comparison.left, leaf.path) for leaf in self._program.stats}
+        self._whole = {path: whole(points.vectors) for path, points in self._points.items()}
+        self._job = self._made(np.float32, slice(None))
+
+    def _made(self, dtype: Any, chosen: slice | np.ndarray) -> Any:
+        """Return the work on some of the points as the core takes it: coarse in float32, exact in float64."""
+        program, left = self._program, self._comparison.left
+        single = dtype == np.float32
+        operand = self._operand if single else self._exact
+        operands = [operand(leaf.path, chosen) for leaf in program.stats]
+        with np.errstate(over="ignore"):
+            rows, cols = (
+                [np.ascontiguousarray(_seen(left, leaf.path).values(leaf.function)[chosen], dtype) for leaf in leaves]
+                for leaves in (program.rows, program.cols)
+            )
+        n = len(range(len(left))[chosen]) if isinstance(chosen, slice) else len(chosen)
+        kind = _core.JobFloat32 if single else _core.JobFloat64
+        return kind(program.code, program.constants, program.registers, program.result, operands, rows, cols, n, n)
+
+    def _operand(self, path: Path, chosen: slice | np.ndarray) -> tuple[Any, ...]:
+        numbers, units = (np.ascontiguousarray(part[chosen]) for part in self._whole[path])
+        pairs = numbers.view(np.float32)  # two whole numbers in the bits of each
+        ends = np.zeros(padded(len(units), units.dtype), np.float32)
+        ends[: len(units)] = units
+        return STAT["dot"], pairs.shape[1], pairs, packed(pairs), None, (0.0, 0.0), (ends, ends)
+
+    def _exact(self, path: Path, chosen: slice | np.ndarray) -> tuple[Any, ...]:
+        x = np.ascontiguousarray(self._points[path].vectors[chosen], np.float64)
+        return STAT["dot"], x.shape[1], x, packed(x), None, (0.0, 0.0), None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of points, twice."""
+        return self._comparison.shape
+
+    @property
+    def error(self) -> float:
+        """The largest error of a value, in units of the largest k(x, x), among a sample of pairs (seen in float64).
+
+        Up to 256 points it is that of all pairs. Infinite where a value overflows float32.
+        """
+        return self._looked_at[0]
+
+    @property
+    def exact_diagonal(self) -> bool:
+        """Whether the values on the diagonal are the comparison's own, rather than those of the rounded points."""
+        return self._looked_at[1]
+
+    @cached_property
+    def _looked_at(self) -> tuple[float, bool]:
+        n = len(self._comparison.left)
+        try:
+            sizes = np.abs(np.asarray(self._comparison.diag(), np.float64))
+        except FloatingPointError:
+            return math.inf, False
+        chosen = np.arange(n)
+        if n > _SAMPLE:
+            some = np.random.default_rng(0).choice(n, _SAMPLE - _FEW, replace=False)
+            chosen = np.union1d(some, np.argpartition(sizes, -_FEW)[-_FEW:])
+        values = [np.empty((len(chosen), len(chosen)), dtype) for dtype in (np.float32, np.float64)]
+        finite = [self._made(v.dtype, chosen).dense_symmetric(0, len(v), v) for v in values]
+        largest = float(sizes.max())
+        if not all(finite) or largest == 0:
+            return (math.inf if not all(finite) or values[0].any() else 0.0), False
+        errors = np.abs(values[0] - values[1]) / largest
+        own = float(errors.diagonal().max())
+        np.fill_diagonal(errors, 0.0)
+        # What the others add up to, were they independent of one another.
+        rest = math.sqrt(n * float(np.square(errors).sum()) / max(1, errors.size - len(chosen)))
+        exact = own > _OUTSTANDING * rest
+        return (max(float(errors.max()), _ROUNDING) if exact else max(own, float(errors.max()))), exact
+
+    @cached_property
+    def _missing(self) -> np.ndarray:
+        """What the diagonal lacks, (n, 1)."""
+        found = np.array(self._comparison.diag(), np.float64)
+        block = np.empty((_BLOCK, _BLOCK), np.float32)
+        n = len(found)
+        for i in range(0, n, _BLOCK):
+            if n - i < _BLOCK:
+                block = np.empty((n - i, n - i), np.float32)
+            self._job.dense(i, i + len(block), i, i + len(block), block)
+            found[i : i + len(block)] -= block.diagonal()
+        return found[:, None]
+
+    def matvec(self, v: np.ndarray) -> np.ndarray:
+        """Return the matrix times `v` (n,) or (n, k), in float64; `v` is rounded to float32."""
+        n = self.shape[0]
+        v = np.asarray(v)
+        if v.ndim not in (1, 2) or v.shape[0] != n:
+            raise ValueError(f"the vector has shape {v.shape}; this matrix is {n} x {n} and needs ({n},) or ({n}, k).")
+        with np.errstate(over="ignore"):
+            columns = np.ascontiguousarray(v.reshape(n, -1), np.float32)
+        parts = [np.zeros(columns.shape) for _ in range(cores())]
+        run(lambda i: self._job.matvec_symmetric(i, len(parts), columns, parts[i]), range(len(parts)))
+        out = np.sum(parts, axis=0)
+        if self.exact_diagonal:
+            out += self._missing * columns
+        out = out.reshape(v.shape)
+        # What overflows is computed again with more care, or has a sentence said about it.
+        return out if np.isfinite(out).all() else np.asarray(self._comparison.matvec(v), np.float64)
