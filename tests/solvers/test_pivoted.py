@@ -77,3 +77,29 @@ def test_grows_between_uses():
 def test_no_rank_is_the_diagonal():
     p = Pivoted(Products(Gram(RBF(), X)), 10, False)
     assert np.allclose(p.precondition(np.full(300, 4.0))(np.ones((300, 1))), 0.25)
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_learns_from_products_what_it_has_missed(single):
+    K = Gram(Laplacian(scale=2.0), X).dense()
+    p = grown(Gram(Laplacian(scale=2.0), X), 40, single)
+    rest = K - p.R.T.astype(float) @ p.R
+    W = np.linalg.eigh(rest)[1][:, -6:] @ np.random.default_rng(2).standard_normal((6, 5))
+    assert p.learn(W, K @ W) == 5
+    assert p.rank == 45
+    left = K - p.R.T.astype(float) @ p.R
+    assert np.abs(left @ W).max() < (1e-4 if single else 1e-10)
+    assert np.linalg.eigvalsh(left).min() > -(1e-4 if single else 1e-12)
+    assert np.allclose(np.diag(left), p.left, atol=1e-5 if single else 1e-12)
+    assert p.learn(W, K @ W) == 0  # nothing new
+
+
+def test_points_without_a_finite_shift_take_no_part():
+    p = grown(Gram(RBF(scale=1.5), X), 50)
+    rows = np.arange(3, 300, 2)
+    shift = np.full(300, np.inf)
+    shift[rows] = 0.3
+    V = np.random.default_rng(3).standard_normal((300, 2))
+    found = p.precondition(shift)(V)
+    assert np.allclose(found[rows], p.precondition(shift[rows], rows)(V[rows]))
+    assert not np.delete(found, rows, axis=0).any()

@@ -20,6 +20,7 @@ FEATURES, DEGREE = 40, 8
 MONOMIALS = Monomials.count(FEATURES, DEGREE)
 NOISE = 0.3
 ALPHA = 0.1  # of ridge; the squared hinge is given the same strength
+TOL = 1e-4  # relative duality gap of both, and relative residual of ridge
 KERNEL = Polynomial(DEGREE, 0.0, 1.0)
 TEACHER = 100
 RECIPE = {
@@ -101,8 +102,8 @@ def explicit(n: int, trial: int = 400) -> Explicit:
     return Explicit(values, seconds * values / made)
 
 
-ridge = partial(KernelRidge, alpha=ALPHA, kernel=KERNEL)
-squared_hinge = partial(KernelMachine, kernel=KERNEL, loss=SquaredHinge(), penalty=ALPHA, fit_intercept=False)
+ridge = partial(KernelRidge, alpha=ALPHA, kernel=KERNEL, residual=TOL)
+squared_hinge = partial(KernelMachine, kernel=KERNEL, loss=SquaredHinge(), penalty=ALPHA, tol=TOL, fit_intercept=False)
 
 
 def show_lecture(console: Console, n: int, tests: int = 2_000) -> None:

@@ -58,6 +58,7 @@ def iterate(
     goal: np.ndarray,
     columns: np.ndarray,
     watch: Callable[[np.ndarray, np.ndarray], str | None],
+    follow: Callable[[np.ndarray, np.ndarray], None] | None = None,
 ) -> str | None:
     r"""Take steps of conjugate gradients until each column's residual has at most the length `goal`.
 
@@ -78,6 +79,8 @@ def iterate(
         The numbers of the columns of A to which those of R belong.
     watch
         Called after each step with the lengths of the residuals and their columns; what it returns ends the run.
+    follow
+        Called with the step lengths along the last product, and their columns.
 
     Returns
     -------
@@ -97,6 +100,8 @@ def iterate(
             raise Indefinite("the matrix is not positive definite.")
         step = rz / bend
         A[:, active] += step * P
+        if follow is not None:
+            follow(step, active)
         before = R
         R = R - step * Q
         length = np.linalg.norm(R, axis=0)
@@ -169,7 +174,9 @@ def refine(
         if (course.residual <= tol).all():
             return "converged"
         now = float((course.residual / tol).max())
-        if now > _STALLED * worst:
+        if now > _STALLED * worst and products.use_coarse:
+            products.use_coarse = False
+        elif now > _STALLED * worst:
             if not course.single:
                 stalls += 1
                 if stalls > 1:
@@ -199,7 +206,11 @@ def refine(
         except Indefinite:
             if not single:
                 raise
-            course.A[:], course.single, rough = kept, False, None
+            course.A[:] = kept
+            if products.use_coarse:
+                products.use_coarse = False
+            else:
+                course.single, rough = False, None
         R = Y - _times(products, shift, course.A, False)
         residual = np.linalg.norm(R, axis=0) / size
         if not (residual <= 2.0 * course.residual).all():  # also where it is no number

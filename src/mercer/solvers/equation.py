@@ -12,9 +12,7 @@ import numpy as np
 
 from mercer.solvers.cg import Course, Indefinite, Precondition, Watch, refine
 from mercer.solvers.cholesky import Factor, diagnose, equal_rows, factorise, rounding, truncated
-from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products, one_thread_each
-from mercer.solvers.rank import Costs, grow, steps
 
 if TYPE_CHECKING:
     from mercer.solvers.systems import Systems
@@ -211,7 +209,7 @@ class Equation:
             return self.watch(iterations, residual, columns) or ("slow" if late else None)
 
         course = Course(self.A, np.full(len(self.size), np.inf), 0, self._single())
-        with one_thread_each():
+        with one_thread_each(), s.coarsely(float(self.shift.min()) if course.single else 0.0):
             try:
                 stopped = refine(self.products, self.shift, self.Y, course, self.tol, self._precondition, watch)
             except Indefinite:
@@ -234,16 +232,8 @@ class Equation:
 
     def _precondition(self, single: bool) -> Precondition:
         s = self.systems
-        least = float(self.shift.min())
-        if s.pivoted is None or (s.pivoted.single and not single):
-            most = s.rank or int(min(s.products.n, s.gram.budget // 3 // (s.products.n * (4 if single else 8))))
-            s.pivoted = Pivoted(s.products, max(1, most), single)
-        pivoted = s.pivoted
-        costs, tol = Costs.of(s.products, single), float(self.tol.min())
-        grow(pivoted, least, tol, s.rank, costs)
-        if single and costs.worth_holding(steps(pivoted.largest, least, tol)) and self.products is s.products:
-            s.products.hold_half()
-        floor = max(1e-3 * pivoted.trace / s.products.n, 10 * rounding(s.products))
+        pivoted = s.low_rank(float(self.shift.min()), float(self.tol.min()), single, self.products is s.products)
+        floor = max(pivoted.trace / s.products.n, 10 * rounding(s.products))
         ways = [
             (columns, pivoted.precondition(np.maximum(self.shift[:, columns[0]], floor), self.products.rows))
             for columns in self.groups

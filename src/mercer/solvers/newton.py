@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 
 import numpy as np
 
 from mercer.gram import Gram
 from mercer.points.budget import readable
+from mercer.solvers.directions import Directions
 from mercer.solvers.journal import FLOOR, Journal
 from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, held
 
 EXACT = 2500  # points up to which each Newton system is factorised
-_FORCING = 1e-2  # the relative residual to which the first systems are solved, otherwise
+_FORCING = 3e-2  # the relative residual to which the first systems are solved, otherwise
+_SHARE = 0.5  # of the root of the gain that a step promises, to which the next system is solved
 _TIGHTEST = 1e-5  # where steps are cut short, which may be the fault of their systems
-_FLOPS = 25e9  # of a factorisation, in a second
-_NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 _STEPS = 2000  # after which something is wrong with the loss
 _CHEAP = 2000  # points up to which the gap is computed at each step
 _SHORT = 3  # steps in a row cut to less than a fifth, after which the strength comes down from a larger one
@@ -69,6 +68,7 @@ class Newton:
         self.diagonal = np.abs(np.asarray(self.systems.gram.diag(), dtype=np.float64))
         self.size = float(self.diagonal.max())
         self.lengths = np.sqrt(self.diagonal)
+        self.directions = Directions(task, self.diagonal)
         self.forcing = _FORCING
         self._v: tuple = (None, 0.0, self.f)
         self._aside = False  # whether the strength is not that of the problem
@@ -233,8 +233,7 @@ class Newton:
         v = self.v
         u = task.slopes(v)
         r = strength * self.a + u
-        step, shift = self._direction(v, u, r)
-        Ks = self.systems.product(step)
+        step, shift, Ks = self.directions.find(task, v, self.a, r, self.forcing)
         slope = float(r @ Ks) + float(u.sum()) * shift
         if not slope < 0:  # rounding, or a system solved too roughly: the gradient descends in any case
             self.forcing = max(0.01 * self.forcing, 1e-12)
@@ -257,54 +256,8 @@ class Newton:
             self.forcing *= 0.1  # close by, only inexact steps make slow progress
         elif t < 0.5:
             self.forcing = max(0.1 * self.forcing, min(self.forcing, _TIGHTEST))
-        self.forcing = max(min(self.forcing, 0.1 * math.sqrt(predicted / size)), 1e-12)
+        self.forcing = max(min(self.forcing, _SHARE * math.sqrt(predicted / size)), 1e-12)
         self._last = predicted
-
-    def _direction(self, v: np.ndarray, u: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, float]:
-        task, strength = self.task, self.task.strength
-        d = task.bends(v)
-        active = d * self.diagonal > _NEGLIGIBLE * strength
-        if task.intercept:
-            active |= d > _NEGLIGIBLE * float(d.max())
-        step = -r / strength
-        if not active.any():
-            return step, 0.0
-        rows = None if active.all() else np.flatnonzero(active)
-        if rows is not None:
-            rest = np.where(active, 0.0, r)
-            right = -r[rows] / d[rows]
-            if rest.any():
-                right += self.systems.product(rest)[rows] / strength
-            d = d[rows]
-        else:
-            right = -r / d
-        shift = np.maximum(strength / d, EPS * len(v) * self.size)
-        if not task.intercept:
-            found, offset = self._solved(shift, right, rows), 0.0
-        else:
-            both = self._solved(shift, np.stack([right, np.ones(len(d))], 1), rows)
-            others = 0.0 if rows is None else float(step[~active].sum())
-            weight = float(both[:, 1].sum())
-            offset = (float(both[:, 0].sum()) + others + float(self.a.sum())) / weight if weight > 0 else 0.0
-            found = both[:, 0] - offset * both[:, 1]
-        if rows is None:
-            step = found
-        else:
-            step[rows] = found
-        if not np.isfinite(step).all():
-            return -r / strength, 0.0
-        return step, offset
-
-    def _solved(self, shift: np.ndarray, right: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Solve a Newton system; where that took longer than a factorisation, the next ones are factorised."""
-        systems, m = self.systems, len(right)
-        began = time.perf_counter()
-        found = systems.solve(shift, right, rows=rows, tol=self.forcing).A
-        n = len(self.f)
-        slow = time.perf_counter() - began > 1.5 * (m**3 / 3 / _FLOPS + 24e-9 * m * m)
-        if slow and systems.method == "cg" and 8 * n * n <= systems.gram.budget // 2:
-            systems.method = "cholesky"
-        return found
 
     def _search(self, v: np.ndarray, e: np.ndarray, aKs: float, sKs: float, start: float) -> float:
         """Return how far to go: all the way if that is good, else to where the objective is smallest on the line."""

@@ -12,6 +12,8 @@ from mercer.solvers.products import Products, shares
 
 _CHUNK = 2048  # columns of R that are weighted at a time
 _NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 2e-15}  # of the diagonal, below which a pivot is rounding
+LEARNED = 256  # rows at most that are kept for `learn`
+_SHOWN = 1e-4  # of W'KW, below which W'(K - R'R)W is rounding
 
 Precondition = Callable[[np.ndarray], np.ndarray]
 
@@ -30,7 +32,7 @@ class Pivoted:
     products
         The kernel matrix.
     most
-        The largest rank.
+        The largest rank; `learn` may add as many as `LEARNED` rows.
     single
         Whether R is kept in float32.
     seed
@@ -41,8 +43,9 @@ class Pivoted:
         self.products, self.single = products, single
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self.most = min(most, products.n)
-        self._rows = np.empty((self.most, products.n), self.dtype)  # not touched before it is used
+        self._rows = np.empty((min(most + LEARNED, products.n), products.n), self.dtype)  # not touched before its use
         self.rank = 0
+        self.pivots = np.zeros(0, dtype=np.intp)  # S, in the order of the rows
         self._diagonal = products.diagonal().clip(min=0.0)
         self.left = self._diagonal.copy()  # the diagonal of K - R'R
         self._inner = np.zeros((0, 0))
@@ -119,6 +122,37 @@ class Pivoted:
         self.left[pivots] = 0.0
         self.left.clip(min=0.0, out=self.left)
         self.rank = r + t
+        self.pivots = np.concatenate([self.pivots, pivots])
+
+    def learn(self, W: np.ndarray, KW: np.ndarray) -> int:
+        r"""Add what some products with K show of K - R'R, and return by how many rows.
+
+        .. math:: E W (W^T E W)^{-1} W^T E \le E, \qquad E = K - R^T R
+
+        Conjugate gradients move along the directions in which R'R misses most: their products have been paid for.
+
+        Parameters
+        ----------
+        W, KW
+            (n, k), and K times it.
+        """
+        R, cols = self.R, shares(self.products.n)
+        inside = np.sum(run(lambda c: R[:, c] @ W[c].astype(R.dtype), cols), axis=0)
+        EW = KW - np.concatenate(run(lambda c: R[:, c].T @ inside, cols))
+        H = (W.T @ EW).astype(np.float64)
+        energy = np.einsum("ij,ij->j", W, KW, dtype=np.float64)
+        root = np.sqrt(np.divide(1.0, energy, out=np.zeros_like(energy), where=energy > 0))
+        values, vectors = eigh(0.5 * (H + H.T) * root * root[:, None])
+        room = len(self._rows) - self.rank
+        chosen = np.flatnonzero(values > _SHOWN)[::-1][:room]  # the rest is rounding
+        if not len(chosen):
+            return 0
+        new = self._rows[self.rank : self.rank + len(chosen)]
+        new[:] = (EW @ (root[:, None] * vectors[:, chosen] / np.sqrt(values[chosen]))).T
+        self.left -= np.einsum("ij,ij->j", new, new, dtype=np.float64)
+        self.left.clip(min=0.0, out=self.left)
+        self.rank += len(chosen)
+        return len(chosen)
 
     # -- equations with it ------------------------------------------------------------------------------
 
@@ -156,7 +190,7 @@ class Pivoted:
         Parameters
         ----------
         shift
-            One positive number per point.
+            One positive number per point; infinite for those that take no part.
         rows
             The points that take part; None for all.
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +14,14 @@ from mercer.points.budget import readable
 from mercer.solvers.cholesky import Factor
 from mercer.solvers.control import Control
 from mercer.solvers.equation import SINGLE, Answer, Equation, Listener
-from mercer.solvers.pivoted import Pivoted
+from mercer.solvers.pivoted import LEARNED, Pivoted
 from mercer.solvers.products import Products
+from mercer.solvers.rank import Costs, grow, steps
 
 __all__ = ["METHODS", "Answer", "Systems"]
 
 METHODS = ("auto", "cholesky", "cg")
+_HARMLESS = 1e-2  # error of a coarse kernel value, in units of the shift
 _DENSE = 4_000  # points up to which a factor is cheaper than finding out how good a preconditioner is
 
 
@@ -96,6 +100,42 @@ class Systems:
                 self.products.hold(dtype)
                 self.plan += f"; the kernel's values are held in {np.dtype(dtype).name}"
                 return
+
+    def low_rank(self, shift: float, tol: float, single: bool, hold: bool = True) -> Pivoted:
+        """Return a factor R'R of about K for equations with such a shift, grown while that is worth it.
+
+        Parameters
+        ----------
+        shift
+            The smallest of the diagonal that is added to K.
+        tol
+            The relative residual that is asked for.
+        single
+            Whether float32 will do.
+        hold
+            Whether to keep K's values, too, where so many products are faster with them.
+        """
+        n = self.products.n
+        if self.pivoted is None or (self.pivoted.single and not single):
+            most = self.rank or int(min(n, self.gram.budget // 3 // (n * (4 if single else 8)) - LEARNED))
+            self.pivoted = Pivoted(self.products, max(1, most), single)
+        costs = Costs.of(self.products, single)
+        grow(self.pivoted, shift, tol, self.rank, costs)
+        if hold and single and costs.worth_holding(steps(self.pivoted.largest, shift, tol)):
+            self.products.hold_half()
+        return self.pivoted
+
+    @contextmanager
+    def coarsely(self, shift: float) -> Iterator[None]:
+        """Let products in float32 be coarser still, where that is faster and does no harm beside such a shift."""
+        products = self.products
+        if products.single and products.held is None and products.coarse is not None:
+            size = float(np.abs(products.diagonal()).max())
+            products.use_coarse = products.coarse.error * size <= _HARMLESS * shift
+        try:
+            yield
+        finally:
+            products.use_coarse = False
 
     def product(self, V: np.ndarray, precise: bool = False) -> np.ndarray:
         """Return K V in float64, with kernel values in float64 if `precise` and else in whatever is fastest.

@@ -1,0 +1,155 @@
+"""Newton's direction for the coefficients of the representer theorem, and what the kernel matrix makes of it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+import numpy as np
+
+from mercer.solvers.cg import Indefinite, iterate
+from mercer.solvers.cholesky import rounding
+from mercer.solvers.products import one_thread_each
+from mercer.solvers.squared_norm import EPS, Task
+
+_FLOPS = 25e9  # of a factorisation, in a second
+_NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
+_ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
+_LEARNED = 64  # products at most from which the preconditioner learns
+_STEPS = 500  # of one run of conjugate gradients without corrections
+
+Found = tuple[np.ndarray, float, np.ndarray]
+
+
+class Directions:
+    r"""The minimiser a + s of the quadratic model at a point, for the rows A with curvature d_i > 0.
+
+    .. math:: (K_{AA} + \mathrm{diag}(\lambda / d_A)) s_A + t = -r_A / d_A + K_{A,rest} r_{rest} / \lambda,
+              \qquad r = \lambda a + u
+
+    The others have s_i = -r_i / lambda. Systems that need not be solved to more than float32 is good for are solved by
+    conjugate gradients on all rows at once: their products with K then add up to K s, which the line search needs.
+
+    Parameters
+    ----------
+    task
+        The problem.
+    diagonal
+        |k(x_i, x_i)|.
+    """
+
+    def __init__(self, task: Task, diagonal: np.ndarray) -> None:
+        assert task.systems is not None
+        self.systems, self.diagonal = task.systems, diagonal
+        self.size = float(diagonal.max())
+
+    def find(self, task: Task, v: np.ndarray, a: np.ndarray, r: np.ndarray, forcing: float) -> Found:
+        """Return s, t and K s.
+
+        Parameters
+        ----------
+        task
+            The problem, of which the strength may have changed.
+        v, a, r
+            Values with the offset, coefficients, and strength a + u.
+        forcing
+            The relative residual to which the system is solved.
+        """
+        systems, strength = self.systems, task.strength
+        d = task.bends(v)
+        active = d * self.diagonal > _NEGLIGIBLE * strength
+        if task.intercept:
+            active |= d > _NEGLIGIBLE * float(d.max())
+        step = -r / strength
+        if not active.any():
+            return step, 0.0, systems.product(step)
+        rest = np.where(active, 0.0, step)
+        with systems.coarsely(strength / float(d.max())):
+            K_rest = systems.product(rest) if rest.any() else np.zeros(len(v))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.where(active, np.maximum(strength / d, EPS * len(v) * self.size), np.inf)
+            right = np.where(active, -r / d - K_rest, 0.0)
+        if task.intercept:
+            right = np.stack([right, active.astype(float)], 1)
+        both, K_both = self._solved(shift, right.reshape(len(v), -1), active, forcing)
+        offset = 0.0
+        step, K_step = rest + both[:, 0], K_rest + K_both[:, 0]
+        if task.intercept:
+            weight = float(both[:, 1].sum())
+            offset = (float(step.sum()) + float(a.sum())) / weight if weight > 0 else 0.0
+            step, K_step = step - offset * both[:, 1], K_step - offset * K_both[:, 1]
+        if not (np.isfinite(step).all() and np.isfinite(K_step).all()):
+            step = -r / strength
+            return step, 0.0, systems.product(step)
+        return step, offset, K_step
+
+    def _solved(
+        self, shift: np.ndarray, right: np.ndarray, active: np.ndarray, forcing: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the solution in the active rows, 0 elsewhere, and K times it."""
+        systems = self.systems
+        if systems.method == "cg" and forcing >= _ROUGH and systems.products.single:
+            rough = self._rough(shift, right, forcing)
+            if rough is not None:
+                return rough
+        rows = None if active.all() else np.flatnonzero(active)
+        began = time.perf_counter()
+        answer = systems.solve(shift[active], right[active], rows=rows, tol=forcing)
+        m, n = int(active.sum()), len(right)
+        slow = time.perf_counter() - began > 1.5 * (m**3 / 3 / _FLOPS + 24e-9 * m * m)
+        if slow and systems.method == "cg" and 8 * n * n <= systems.gram.budget // 2:
+            systems.method = "cholesky"
+        found = np.zeros_like(right)
+        found[active] = answer.A
+        return found, systems.product(found)
+
+    def _rough(self, shift: np.ndarray, right: np.ndarray, forcing: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """Solve by conjugate gradients with kernel values in float32; None where they do not get there."""
+        products, systems = self.systems.products, self.systems
+        pivoted = systems.low_rank(float(shift.min()), forcing, True)
+        floor = np.maximum(pivoted.left, 10 * rounding(products))
+        active = np.isfinite(shift)
+        finite = np.where(active, shift, 0.0)[:, None]
+        A, K_A, last = np.zeros_like(right), np.zeros_like(right), np.empty(0)
+        steps = 0
+        seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED)
+
+        def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            nonlocal last
+            last = products(V, True)
+            size = np.linalg.norm(V, axis=0)
+            seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
+            return np.where(active[:, None], last, 0.0) + finite * V
+
+        def follow(step: np.ndarray, columns: np.ndarray) -> None:
+            K_A[:, columns] += step * last
+
+        def watch(lengths: np.ndarray, columns: np.ndarray) -> str | None:
+            nonlocal steps
+            steps += 1
+            control = systems.control
+            if control.cancelled or (control.time_limit is not None and control.seconds >= control.time_limit):
+                return "ended"
+            return "slow" if steps >= _STEPS else None
+
+        lengths = np.linalg.norm(right, axis=0)
+        columns = np.flatnonzero(lengths > 0)
+        if not len(columns):
+            return A, K_A
+        with one_thread_each(), systems.coarsely(float(shift.min())):
+            precondition = pivoted.precondition(shift + floor)
+            try:
+                stopped = iterate(
+                    multiply,
+                    lambda V, _: precondition(V),
+                    right[:, columns].copy(),
+                    A,
+                    forcing * lengths[columns],
+                    columns,
+                    watch,
+                    follow,
+                )
+            except Indefinite:
+                return None
+            pivoted.learn(*(np.concatenate(part, axis=1) for part in zip(*seen, strict=True)))
+        return None if stopped in ("slow", "stalled") else (A, K_A)

@@ -1,0 +1,81 @@
+"""Newton's directions: the system they solve, and K times them."""
+
+import numpy as np
+import pytest
+
+from mercer.gram import Gram
+from mercer.kernels import RBF
+from mercer.losses import Logistic, SquaredHinge
+from mercer.solvers import directions
+from mercer.solvers.control import Control
+from mercer.solvers.directions import Directions
+from mercer.solvers.squared_norm import Task
+from mercer.solvers.systems import Systems
+
+STRENGTH = 0.05
+
+
+def at(loss, intercept, n=1200, method="cg", **limits):
+    """A point on the way: values at which some rows have no curvature, where the loss has such."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    gram = Gram(RBF(1.0), X)
+    task = Task(Systems(gram, Control(**limits), method=method), y, loss, np.ones(n), intercept, STRENGTH)
+    a = y * rng.uniform(0, 0.3, n)
+    K = gram.dense()
+    v = K @ a
+    return task, K, v, a, STRENGTH * a + task.slopes(v)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic()], ids=repr)
+@pytest.mark.parametrize("forcing", [3e-2, 1e-3, 1e-9])
+def test_minimises_the_quadratic_model(loss, intercept, forcing):
+    task, K, v, a, r = at(loss, intercept)
+    step, offset, K_step = Directions(task, np.ones(len(a))).find(task, v, a, r, forcing)
+    d = task.bends(v)
+    assert np.allclose(K_step, K @ step, atol=1e-4 * np.abs(K_step).max())
+    # The derivative of the model in H vanishes; systems are solved in units of the values, that is divided by d.
+    rest, some = r + STRENGTH * step + d * (K @ step + offset), d > 0
+    assert np.linalg.norm(rest[some] / d[some]) <= 3 * max(forcing, 1e-7) * np.linalg.norm(r[some] / d[some])
+    assert np.allclose(step[d == 0], -r[d == 0] / STRENGTH)
+    if intercept:
+        assert abs((a + step).sum()) < 0.1 * np.abs(a).sum() * forcing + 1e-6
+
+
+def test_rough_systems_take_fewer_products_as_the_preconditioner_learns():
+    task, _, v, a, r = at(SquaredHinge(), False, n=3000)
+    found = Directions(task, np.ones(len(a)))
+    found.systems.rank = 20
+    counts = []
+    inner = found.systems.products
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(inner, name)
+
+        def __call__(self, V, single=False):
+            counts[-1] += 1
+            return inner(V, single)
+
+    found.systems.products = Counting()
+    for _ in range(2):
+        counts.append(0)
+        found.find(task, v, a, r, 1e-2)
+    assert counts[1] < 0.8 * counts[0]
+
+
+def test_what_float32_cannot_solve_is_solved_with_corrections(monkeypatch):
+    task, K, v, a, r = at(SquaredHinge(), False)
+    monkeypatch.setattr(directions, "_STEPS", 1)
+    step, _, _ = Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-2)
+    rest = r + STRENGTH * step + task.bends(v) * (K @ step)
+    assert np.linalg.norm(rest) <= 2e-2 * np.linalg.norm(r)
+
+
+def test_a_time_limit_ends_a_system_with_what_it_has():
+    task, K, v, a, r = at(SquaredHinge(), False, time_limit=1e-9)
+    step, _, K_step = Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-2)
+    assert np.isfinite(step).all()
+    assert np.allclose(K_step, K @ step, atol=1e-4 * np.abs(K_step).max())
