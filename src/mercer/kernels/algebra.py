@@ -12,6 +12,7 @@ from mercer.features import ConvolvedLaw, MixtureLaw, combine
 from mercer.kernels.base import Kernel, check_number, is_whole, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points, diagonal
+from mercer.points.dual import number
 from mercer.points.formula import NAMESPACE
 
 
@@ -90,7 +91,7 @@ class Scaled(Kernel):
         check_number(self, "factor", self.factor, closed=True)
 
     def of(self, pair: Pair) -> Any:
-        return self.base.of(pair) * float(self.factor)
+        return self.base.of(pair) * number(self.factor)
 
     def feature_map(self) -> Any:
         return combine.multiplied(self.base.feature_map(), float(self.factor))

@@ -6,7 +6,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Kernel(ABC):
 
     To add one: decorate a subclass with `kernel`, annotate its parameters, write `of` (the formula, in the
     statistics of a pair) and `_proof`. `mercer.testing.check_kernel` then checks the laws every kernel obeys.
+    Parameters annotated as float can be learned (`mercer.gram.parameters`), except those named in `_fixed`.
 
     Examples
     --------
@@ -45,6 +46,8 @@ class Kernel(ABC):
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
+
+    _fixed: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula rather than enter it
 
     # -- what a kernel defines --------------------------------------------------------------------------
 

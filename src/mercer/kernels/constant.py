@@ -12,6 +12,7 @@ from mercer.features.combine import ConstantColumn
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair
+from mercer.points.dual import number
 
 
 @kernel
@@ -39,7 +40,7 @@ class Constant(Kernel):
         check_number(self, "value", self.value, closed=True)
 
     def of(self, pair: Pair) -> Any:
-        return float(self.value)
+        return number(self.value)
 
     def spectral_law(self, dim: int) -> Any:
         return DiscreteLaw(np.zeros((1, dim)))

@@ -54,3 +54,11 @@ class Directions:
         squares = squared_norms(Points(v))
         inverse = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0)).astype(v.dtype)
         return sparse.diags_array(inverse) @ v if sparse.issparse(v) else v * inverse[:, None]
+
+    def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
+        """Return the gradient in x where that in x / |x| is given: its part across x, divided by |x|; 0 at x = 0."""
+        u = points.through(self).vectors
+        u = (u.toarray() if sparse.issparse(u) else u)[:, :, None]
+        across = gradient - u * (u * gradient).sum(axis=1, keepdims=True)
+        length = points.values(norms)[:, None, None]
+        return np.divide(across, length, out=np.zeros_like(across), where=length > 0)

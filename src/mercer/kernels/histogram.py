@@ -9,6 +9,7 @@ import numpy as np
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
+from mercer.points.dual import number
 
 
 @kernel
@@ -36,7 +37,7 @@ class ChiSquared(Kernel):
         check_number(self, "gamma", self.gamma)
 
     def of(self, pair: Pair) -> Any:
-        return pair.xp.exp(-float(self.gamma) * pair.through(non_negative).chi2)
+        return pair.xp.exp(-number(self.gamma) * pair.through(non_negative).chi2)
 
     def _proof(self) -> Proof:
         return self._axiom(

@@ -85,9 +85,18 @@ class Columns:
                 raise ValueError(f"unknown column {c}: {name} has {width} columns, 0 to {width - 1}.")
         return data[:, list(columns)]
 
+    def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
+        """Return the gradient in x where that in its columns is given."""
+        names = list(getattr(points.data, "columns", range(points.width)))
+        chosen = [names.index(c) if c in names else c for c in _listed(self.columns, names)]
+        out = np.zeros((len(points), points.width, gradient.shape[2]))
+        for column, part in zip(chosen, np.moveaxis(gradient, 1, 0), strict=True):
+            out[:, column] += part  # a column may be chosen twice
+        return out
+
     def _of_table(self, table: Any, name: str) -> Any:
         names = list(table.columns)
-        columns = names[self.columns] if isinstance(self.columns, slice) else list(self.columns)
+        columns = _listed(self.columns, names)
         chosen = []
         for c in columns:
             if c in names:
@@ -103,6 +112,10 @@ class Columns:
 
     def __str__(self) -> str:
         return repr(list(self.columns) if isinstance(self.columns, tuple) else self.columns)
+
+
+def _listed(columns: tuple[Any, ...] | slice, names: list[Any]) -> list[Any]:
+    return names[columns] if isinstance(columns, slice) else list(columns)
 
 
 @dataclass(frozen=True)

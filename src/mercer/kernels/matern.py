@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Matern(Radial):
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
+
+    _fixed: ClassVar[tuple[str, ...]] = ("nu",)
 
     nu: float = 1.5
     scale: Scale = "auto"

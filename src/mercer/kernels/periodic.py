@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from mercer.kernels.base import check_number, check_scales, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.stationary import Stationary
 from mercer.points import Pair, Points
+from mercer.points.dual import one_or_each
 
 
 @kernel
@@ -39,7 +41,7 @@ class Periodic(Stationary):
            [1.    , 0.1353, 1.    ]])
     """
 
-    period: Any = 1.0
+    period: float | Sequence[float] = 1.0
     scale: float = 1.0
 
     def _validate(self) -> None:
@@ -47,8 +49,7 @@ class Periodic(Stationary):
         check_number(self, "scale", self.scale)
 
     def of(self, pair: Pair) -> Any:
-        period = float(self.period) if np.ndim(self.period) == 0 else tuple(float(p) for p in self.period)
-        return pair.xp.exp(-0.5 * pair.through(_Circles(period)).sqdist(self.scale))
+        return pair.xp.exp(-0.5 * pair.through(_Circles(one_or_each(self.period))).sqdist(self.scale))
 
     def spectral_law(self, dim: int) -> Any:
         return HarmonicLaw(dim, self.period, self.scale)
@@ -80,3 +81,10 @@ class _Circles:
         turns = np.remainder(v.astype(np.float64) / np.asarray(self.period), 1.0)  # exact period, even far out
         angle = 2 * np.pi * turns
         return np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(v.dtype)
+
+    def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
+        """Return the gradient in x where that in the points of the circles is given."""
+        cosine, sine = np.split(points.through(self).vectors[:, :, None], 2, axis=1)
+        along_cosine, along_sine = np.split(gradient, 2, axis=1)
+        rate = 2 * np.pi / np.broadcast_to(np.asarray(self.period), (points.width,))[:, None]
+        return rate * (along_sine * cosine - along_cosine * sine)

@@ -9,6 +9,7 @@ from mercer.kernels.base import Kernel, check_integer, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.stationary import spread
 from mercer.points import Pair, Points
+from mercer.points.dual import number
 
 
 @kernel
@@ -48,7 +49,7 @@ class Polynomial(Kernel):
         return self if self.c2 != "auto" else self.replace(c2=inverse_spread(points))
 
     def of(self, pair: Pair) -> Any:
-        return (float(self.c1) + float(self.c2) * pair.dot) ** int(self.degree)
+        return (number(self.c1) + number(self.c2) * pair.dot) ** int(self.degree)
 
     def feature_map(self) -> Any:
         return Monomials(degree=int(self.degree), exact=self.c1 == 0, c1=float(self.c1), c2=float(self.c2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Precomputed(Kernel):
            [1., 2., 2.],
            [1., 2., 2.]])
     """
+
+    _fixed: ClassVar[tuple[str, ...]] = ("matrix",)
 
     matrix: Any
 

@@ -12,6 +12,7 @@ from mercer.kernels.base import check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.stationary import Radial, Scale
 from mercer.points import Pair
+from mercer.points.dual import number
 
 
 @kernel
@@ -43,9 +44,9 @@ class RationalQuadratic(Radial):
         check_number(self, "alpha", self.alpha)
 
     def of(self, pair: Pair) -> Any:
-        alpha = float(self.alpha)
+        alpha = number(self.alpha)
         q = pair.sqdist(self.scale) * (0.5 / alpha)
-        if alpha == int(alpha) and alpha <= 16:
+        if isinstance(alpha, float) and alpha <= 16 and alpha == int(alpha):  # else it may be differentiated
             return (1 + q) ** -int(alpha)
         return pair.xp.exp(-alpha * pair.xp.log1p(q))
 

@@ -8,6 +8,7 @@ from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.polynomial import inverse_spread
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
+from mercer.points.dual import number
 
 
 @kernel
@@ -42,7 +43,7 @@ class Sigmoid(Kernel):
         return self if self.gamma != "auto" else self.replace(gamma=inverse_spread(points))
 
     def of(self, pair: Pair) -> Any:
-        return pair.xp.tanh(float(self.gamma) * pair.dot + float(self.c))
+        return pair.xp.tanh(number(self.gamma) * pair.dot + number(self.c))
 
     def _proof(self) -> Proof:
         return self._axiom(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from mercer.kernels.base import check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.stationary import Stationary
 from mercer.points import Pair, Points
+from mercer.points.dual import number, one_or_each
 
 
 @kernel
@@ -39,9 +41,9 @@ class SpectralMixture(Stationary):
            [ 0.98 , -0.995,  1.   ]])
     """
 
-    weights: Any
-    means: Any
-    scales: Any
+    weights: Sequence[float]
+    means: Sequence[float | Sequence[float]]
+    scales: Sequence[float | Sequence[float]]
 
     def _validate(self) -> None:
         for name, values in self._params().items():
@@ -66,9 +68,8 @@ class SpectralMixture(Stationary):
     def of(self, pair: Pair) -> Any:
         total: Any = 0.0
         for w, mean, scale in zip(self.weights, self.means, self.scales, strict=True):
-            s = float(scale) if np.ndim(scale) == 0 else tuple(float(v) for v in scale)
-            phase = pair.through(_Phase(tuple(float(m) for m in np.atleast_1d(mean))))
-            total = total + float(w) * pair.xp.exp(-0.5 * pair.sqdist(s)) * phase.dot
+            phase = pair.through(_Phase(one_or_each(mean)))
+            total = total + number(w) * pair.xp.exp(-0.5 * pair.sqdist(one_or_each(scale))) * phase.dot
         return total
 
     def spectral_law(self, dim: int) -> Any:
@@ -90,11 +91,11 @@ class SpectralMixture(Stationary):
 class _Phase:
     """(cos, sin) of 2 pi <mu, x>, whose inner products are the cosines of the differences."""
 
-    mean: tuple[float, ...]
+    mean: float | tuple[float, ...]
 
     def __call__(self, points: Points) -> Any:
         v = points.vectors
-        if len(self.mean) not in (1, points.width):
+        if isinstance(self.mean, tuple) and len(self.mean) not in (1, points.width):
             raise ValueError(
                 f"a mean of SpectralMixture has {len(self.mean)} entries but the points have {points.width} features."
             )
@@ -107,3 +108,9 @@ class _Phase:
             return xp.stack([xp.cos(angle), xp.sin(angle)], axis=1)
         angle = 2 * np.pi * np.remainder(np.asarray(v @ mean, dtype=np.float64), 1.0)
         return np.stack([np.cos(angle), np.sin(angle)], axis=1).astype(v.dtype)
+
+    def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
+        """Return the gradient in x where that in (cos, sin) is given."""
+        cosine, sine = points.through(self).vectors.T[:, :, None, None]
+        rate = 2 * np.pi * np.broadcast_to(np.asarray(self.mean), (points.width,))[:, None]
+        return rate * (gradient[:, 1:] * cosine - gradient[:, :1] * sine)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.points.dual import Dual, is_number, number, one_or_each
 from mercer.points.pair import Pair, PointMap, PointValues
 from mercer.points.points import Points
 
@@ -48,7 +49,7 @@ class Formula:
 
     __slots__ = ("_hash", "args", "const", "leaf", "op")
 
-    def __init__(self, op: str, args: tuple[Formula, ...] = (), const: float = 0.0, leaf: Hashable = None) -> None:
+    def __init__(self, op: str, args: tuple[Formula, ...] = (), const: Any = 0.0, leaf: Hashable = None) -> None:
         self.op, self.args, self.const, self.leaf = op, args, const, leaf
         self._hash = hash((op, args, const, leaf))
 
@@ -77,13 +78,13 @@ class Formula:
     __rmul__ = __mul__
 
     def __sub__(self, other: Any) -> Formula:
-        return _binary("add", self, -float(other)) if _is_number(other) else _binary("sub", self, other)
+        return _binary("add", self, -number(other)) if is_number(other) else _binary("sub", self, other)
 
     def __rsub__(self, other: Any) -> Formula:
         return _with_constant("rsubc", self, _number(other))
 
     def __truediv__(self, other: Any) -> Formula:
-        return _binary("mul", self, 1.0 / float(other)) if _is_number(other) else _binary("div", self, other)
+        return _binary("mul", self, 1.0 / number(other)) if is_number(other) else _binary("div", self, other)
 
     def __rtruediv__(self, other: Any) -> Formula:
         return _with_constant("rdivc", self, _number(other))
@@ -93,6 +94,8 @@ class Formula:
 
     def __pow__(self, power: Any) -> Formula:
         p = _number(power)
+        if isinstance(p, Dual):
+            return Formula("powc", (self,), p)
         if p == 1:
             return self
         if p == 0.5:
@@ -121,18 +124,14 @@ class Formula:
         raise Untraceable(f"formulas have no attribute {name!r}")
 
 
-def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float | np.floating | np.integer)
-
-
-def _number(x: Any) -> float:
-    if not _is_number(x):
+def _number(x: Any) -> Any:
+    if not is_number(x):
         raise Untraceable(f"{type(x).__name__} is not a number")
-    return float(x)
+    return number(x)
 
 
-def _with_constant(op: str, a: Formula, c: float) -> Formula:
-    if (op, c) in (("mulc", 1.0), ("addc", 0.0)):
+def _with_constant(op: str, a: Formula, c: Any) -> Formula:
+    if not isinstance(c, Dual) and (op, c) in (("mulc", 1.0), ("addc", 0.0)):
         return a
     if op == a.op == "mulc":
         return _with_constant(op, a.args[0], a.const * c)
@@ -145,13 +144,13 @@ _OF_NUMBERS: dict[str, Callable[[float, float], float]] = {"min": min, "max": ma
 
 
 def _binary(op: str, a: Any, b: Any) -> Any:
-    if op in _OF_NUMBERS and _is_number(a) and _is_number(b):
+    if op in _OF_NUMBERS and is_number(a) and is_number(b):
         return _OF_NUMBERS[op](float(a), float(b))
     if op in ("add", "mul", "min", "max"):
-        if _is_number(a):
+        if is_number(a):
             a, b = b, a
-        if _is_number(b):
-            return _with_constant(op + "c", a, float(b))
+        if is_number(b):
+            return _with_constant(op + "c", a, number(b))
     if not (isinstance(a, Formula) and isinstance(b, Formula)):
         raise Untraceable(f"cannot combine a formula with {type(b).__name__}")
     return Formula(op, (a, b))
@@ -162,7 +161,7 @@ def _unary(op: str, function: Callable[[float], float]) -> Callable[[Any], Any]:
         if isinstance(a, Formula):
             return Formula(op, (a,))
         try:
-            return function(_number(a))
+            return getattr(a, op)() if isinstance(a, Dual) else function(_number(a))
         except OverflowError:
             return math.inf  # as of arrays, where the value is then refused with a sentence
 
@@ -235,8 +234,7 @@ class Traced(Pair):
         return Formula("damp", (square,), p) if isinstance(square, Formula) else super().damped(square, p)
 
     def _stat(self, kind: str, scale: Any = 1.0) -> Formula:
-        scale = float(scale) if _is_number(scale) else tuple(float(s) for s in scale)
-        return Formula("stat", leaf=StatLeaf(kind, self._path, scale))
+        return Formula("stat", leaf=StatLeaf(kind, self._path, one_or_each(scale)))
 
     @property
     def width(self) -> int:
@@ -256,6 +254,13 @@ class Traced(Pair):
 
     def lookup(self, matrix: Any) -> Any:
         raise Untraceable("a matrix look-up has no symbolic form")
+
+
+def seen(points: Points, path: Path) -> Points:
+    """Return the points after the maps of a path."""
+    for map in path:
+        points = points.through(map)
+    return points
 
 
 def trace(of: Callable[[Any], Any], points: Points) -> Formula | None:

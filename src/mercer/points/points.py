@@ -222,6 +222,10 @@ class Points:
     def _rounded(self) -> Points:
         return _Single(self)
 
+    def double(self) -> Points:
+        """Return the same points, their vectors in float64 whatever map they are seen through."""
+        return self if self.foreign else _Double(self)
+
 
 class _Taken(Points):
     """A selection from another set of points."""
@@ -306,6 +310,35 @@ class _Single(Points):
 
     def values(self, function: Callable[[Points], Any]) -> Any:
         return self._parent.values(function)
+
+
+class _Double(Points):
+    """Other points with their vectors in float64."""
+
+    def __init__(self, parent: Points) -> None:
+        self._parent = parent
+        self.data, self.name = parent.data, parent.name
+        self._derived = {}
+        self._size = len(parent)
+
+    @cached_property
+    def vectors(self) -> Any:
+        return self._parent.vectors.astype(np.float64, copy=False)
+
+    @cached_property
+    def _exact(self) -> bool:
+        """Whether the parent computes in double precision, too, and may do the work."""
+        return self._parent.dtype == np.float64
+
+    def through(self, map: Callable[[Points], Any]) -> Points:
+        found = self._derived.get(map)
+        if found is None:
+            seen = self._parent.through(map) if self._exact else Points(map(self), self.name)
+            found = self._derived[map] = seen.double()
+        return found
+
+    def values(self, function: Callable[[Points], Any]) -> Any:
+        return self._parent.values(function) if self._exact else super().values(function)
 
 
 def _select(data: Any, rows: slice | np.ndarray) -> Any:
