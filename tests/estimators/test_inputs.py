@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF, Constant, Delta, FromFunction, Laplacian, Linear, Precomputed
+from mercer.rkhs import RKHSVector
 
 X, Y = load_iris(return_X_y=True)
 MODELS = [SVC(), NuSVC(nu=0.3), SVR(), NuSVR(), OneClassSVM()]
@@ -46,8 +47,8 @@ def test_given_similarities_are_those_of_the_kernel(model):
     assert np.array_equal(given.support_, direct.support_)
     assert given.support_vectors_.shape == (0, 0)
     assert given.certificate_.verify(kernel(X), Y).relative_gap <= 1e-9
-    functions = given.function_ if isinstance(given.function_, tuple) else (given.function_,)
-    others = direct.function_ if isinstance(direct.function_, tuple) else (direct.function_,)
+    functions = given.function_ if isinstance(given.function_, RKHSVector) else (given.function_,)
+    others = direct.function_ if isinstance(direct.function_, RKHSVector) else (direct.function_,)
     for f, g in zip(functions, others, strict=True):
         assert f.norm() == pytest.approx(g.norm(), rel=1e-4)
 

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris, make_moons
 
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF
+from mercer.rkhs import RKHSVector
 
 X, Y = make_moons(80, noise=0.3, random_state=0)
 IRIS = load_iris(return_X_y=True)
@@ -114,7 +115,7 @@ def test_zones_are_cut_at_minus_one_zero_and_one():
 @pytest.mark.parametrize("data", [(X, Y), IRIS], ids=["two classes", "three classes"])
 def test_the_function_is_the_decision_function(data):
     model = SVC(tol=1e-8, decision_function_shape="ovo").fit(*data)
-    functions = model.function_ if isinstance(model.function_, tuple) else (model.function_,)
+    functions = model.function_ if isinstance(model.function_, RKHSVector) else (model.function_,)
     values = np.stack([f(data[0]) for f in functions], axis=1)
     np.testing.assert_allclose(values, model.decision_function(data[0]).reshape(values.shape), atol=1e-9)
     widths = np.atleast_1d(model.margin_width_)

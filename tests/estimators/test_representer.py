@@ -23,6 +23,7 @@ from mercer.estimators import (
 )
 from mercer.kernels import RBF, Constant, Delta, FromFunction, Laplacian
 from mercer.losses import Huber
+from mercer.rkhs import RKHSVector
 
 X, LABELS = make_moons(80, noise=0.3, random_state=0)
 Y = X[:, 0] - np.sin(3 * X[:, 1])
@@ -93,7 +94,7 @@ def test_the_certificate_is_found_again_from_the_data(model):
 @each_model
 def test_the_function_and_the_predictions_agree(model):
     fitted = clone(model).fit(X, target(model))
-    functions = fitted.function_ if isinstance(fitted.function_, list) else [fitted.function_]
+    functions = fitted.function_ if isinstance(fitted.function_, RKHSVector) else [fitted.function_]
     values = np.column_stack([f(X) for f in functions])
     if not is_classifier(model):
         np.testing.assert_allclose(values.squeeze(), fitted.predict(X), atol=1e-8)

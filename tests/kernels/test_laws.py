@@ -43,11 +43,12 @@ def test_every_sample_obeys_every_law(sample: Sample, law):
 
 
 def test_samples_cover_every_kernel_of_the_library():
-    abstract = {"Kernel", "Stationary", "Radial", "Proof", "kernel"}
     from mercer import kernels
 
+    other = {"Kernel", "Stationary", "Radial", "Proof", "kernel"}
+    other |= {"kernel_from_state", "kernel_to_state", "register_kernel"}
     sampled = {type(node).__name__ for sample in SAMPLES for node in _nodes(sample.kernel)}
-    assert set(kernels.__all__) - abstract == sampled
+    assert set(kernels.__all__) - other == sampled
 
 
 def _nodes(k: Kernel):

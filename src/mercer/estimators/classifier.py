@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined
 from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.functions import found_functions
 from mercer.estimators.labels import Labels
 from mercer.estimators.margins import classifier_table, zones
 from mercer.estimators.multiclass import Pairs, one_vs_rest, pair_values, votes
@@ -183,16 +185,20 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
 
     @property
     def function_(self) -> Any:
-        """The decision function as an `RKHSFunction`; for class pairs a tuple of them."""
-        from mercer.rkhs import RKHSFunction
+        """The decision function as an `RKHSFunction`; for class pairs an `RKHSVector`, in the order of "ovo".
 
+        Its norm is that of w, and the offset is no part of it: `margin_width_` is 2 over the norm. For
+        kernel="precomputed" its points are the places in `support_`.
+        """
         check_is_fitted(self)
-        points = Points(self._support_points())
-        functions = tuple(
-            RKHSFunction(self.kernel_, points.take(at).data, b, float(offset))
-            for (at, b), offset in zip(self._pair_coefficients(), self.intercept_, strict=True)
+        parts = list(self._pair_coefficients())
+        rows, a = (np.concatenate(part) for part in zip(*parts, strict=True))
+        ends = np.cumsum([0, *(len(at) for at, _ in parts)])
+        A = sparse.csc_array((a, rows, ends), shape=(len(self.support_), len(parts)))
+        single = len(parts) == 1
+        return found_functions(
+            self.kernel_, self._support_points(), A.toarray() if single else A, self.intercept_, single
         )
-        return functions[0] if len(functions) == 1 else functions
 
     @property
     def margin_width_(self) -> Any:

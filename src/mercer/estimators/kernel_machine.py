@@ -69,7 +69,8 @@ class KernelMachine(Labels, RepresenterModel):
     dual_coef_, intercept_
         a and b: of shape (n,) and a number for one function, else (n, functions) and (functions,).
     function_
-        f + b as an `RKHSFunction`; for several outputs or classes a list.
+        f + b as an `RKHSFunction`; for several outputs or classes an `RKHSVector`. Its norm is that of f: b is no part
+        of H.
     X_fit_, kernel_
         The training points and the kernel, with every parameter resolved.
     classes_, class_weight_

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.certify import Certificate, combined
+from mercer.estimators.functions import linear_functions
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
 from mercer.solvers.control import Control, warn_unfinished
@@ -65,16 +66,21 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         data, y, cost = self._weighted(data, y, sample_weight)
         solutions = self._solve(data, self._problems(y, cost), X, labels)
         self.n_iter_ = max(s.certificate.iterations for s in solutions)
-        self.certificate_ = combined(
-            [s.certificate for s in solutions],
-            seconds=max(s.certificate.seconds for s in solutions),
-            check=Recheck(self, [s.alpha for s in solutions]),
-        )
+        self._certificates = [s.certificate for s in solutions]
+        self._alphas = [s.alpha for s in solutions]
         self.intercept_ = np.array([s.b for s in solutions])
         coef = np.array([s.w for s in solutions])
-        if self.certificate_.stopped != "converged":
-            warn_unfinished(self.certificate_.stopped, self.certificate_.relative_gap, self.tol)
+        certificate = self.certificate_
+        if certificate.stopped != "converged":
+            warn_unfinished(certificate.stopped, certificate.relative_gap, self.tol)
         return coef
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Primal, dual and gap of the fit; `.verify(X, y)` recomputes them by other code."""
+        check_is_fitted(self, "_certificates")
+        seconds = max(c.seconds for c in self._certificates)
+        return combined(self._certificates, seconds=seconds, check=Recheck(self))
 
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -87,6 +93,12 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
             np.dot(X[i : i + _STRIP].astype(np.float64), coef, out=values[i : i + _STRIP])
         return values + self.intercept_
 
+    @property
+    def function_(self) -> Any:
+        """w.x + b as an `RKHSFunction` of the linear kernel, its norm |w|; one for each class as an `RKHSVector`."""
+        check_is_fitted(self)
+        return linear_functions(self.coef_, self.intercept_, single=len(self.intercept_) == 1)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -96,17 +108,16 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
 class Recheck:
     """Recomputes the certificate of a fitted linear model from its training data."""
 
-    def __init__(self, model: LinearMachine, alphas: list[np.ndarray]) -> None:
+    def __init__(self, model: LinearMachine) -> None:
         self.model = model
-        self.alphas = alphas
 
     def __call__(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        model = self.model
+        model, alphas = self.model, self.model._alphas
         X, y = model._read(X, y, reset=False)
         X, y, cost = model._weighted(X, y, sample_weight)
-        if X.shape[0] != self.alphas[0].shape[1]:
+        if X.shape[0] != alphas[0].shape[1]:
             raise ValueError(
-                f"the model was fitted to {self.alphas[0].shape[1]} samples of positive weight and X has {X.shape[0]}; "
+                f"the model was fitted to {alphas[0].shape[1]} samples of positive weight and X has {X.shape[0]}; "
                 "verify with the X, y and sample_weight of the fit."
             )
         parts = [
@@ -117,12 +128,12 @@ class Recheck:
                 alpha=alpha,
                 squared=model.loss == model._losses[1],
                 intercept=bool(model.fit_intercept),
-                tol=model.certificate_.tol,
+                tol=model._certificates[0].tol,
                 **problem,
             )
             for problem, alpha, w, b in zip(
                 model._problems(y, cost),
-                self.alphas,
+                alphas,
                 np.atleast_2d(model.coef_),
                 np.atleast_1d(model.intercept_),
                 strict=True,

@@ -45,6 +45,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         w and b, of shape (1, features) and (1,) for two classes, else one row per class.
     classes_, n_iter_, n_features_in_
         As in scikit-learn.
+    function_
+        w.x + b as a function of the linear kernel, for more than two classes a vector of them; its norm is |w|.
     certificate_
         Primal and dual objective, gap and worst KKT residual; `.verify(X, y)` recomputes them.
 

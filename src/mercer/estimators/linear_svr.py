@@ -31,7 +31,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     ----------
     coef_, intercept_
         w, of shape (features,), and b.
-    n_iter_, n_features_in_, certificate_
+    n_iter_, n_features_in_, function_, certificate_
         As for `LinearSVC`.
 
     Notes

@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from mercer.estimators.functions import found_functions, linear_functions
 from mercer.estimators.kernel_names import compares_vectors
 from mercer.gram import Gram
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Kernel
 from mercer.points import Points
-from mercer.rkhs import RKHSFunction
 from mercer.solvers.iterate import Coefficients, Iterate, Vector
 
 
@@ -97,18 +97,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def function_(self) -> Any:
-        """The decision function as an object, or one for each class when there are more than two."""
+        """The decision function as an `RKHSFunction`, or an `RKHSVector` with one for each of more than two classes."""
         check_is_fitted(self)
+        single = len(self.classes_) == 2
         if self.kernel is None:
-            parts = [
-                RKHSFunction(Linear(), w[None, :], [1.0], b) for w, b in zip(self.coef_, self.intercept_, strict=True)
-            ]
-        else:
-            centres = [] if self._centres is None else self._centres
-            parts = [
-                RKHSFunction(self.kernel_, centres, c, b) for c, b in zip(self.dual_coef_, self.intercept_, strict=True)
-            ]
-        return parts[0] if len(parts) == 1 else parts
+            return linear_functions(self.coef_, self.intercept_, single)
+        centres = [] if self._centres is None else self._centres
+        return found_functions(self.kernel_, centres, self.dual_coef_.T, self.intercept_, single)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f at each point: one number for two classes, one per class for more.

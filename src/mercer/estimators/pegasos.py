@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, product
 from mercer.estimators.online import OnlineClassifier
@@ -65,7 +64,7 @@ class Pegasos(OnlineClassifier):
     dual_coef_, support_
         The coefficients of the kernel functions, and the points they belong to (kernel form).
     function_
-        f as an `RKHSFunction`; a list, one per class, for more than two.
+        f as an `RKHSFunction`; an `RKHSVector`, one per class, for more than two.
     certificate_ : Certificate
         The objective above, its dual at the coefficients of the model, and their gap.
     history_ : list of Watched
@@ -153,18 +152,24 @@ class Pegasos(OnlineClassifier):
             self._keep_vectors(np.stack([vector.combine(row) for row in c]), offset)
         else:
             self._keep_coefficients(gram, c, offset)
-        check = functools.partial(_recheck, self, c)
-        self.certificate_ = replace(combined([run.certificate for run in runs]), check=check)
+        self._certificates, self._coefficients = [run.certificate for run in runs], c
         self.history_ = [run.history for run in runs] if len(runs) > 1 else runs[0].history
         self.n_iter_ = max(run.certificate.iterations for run in runs)
-        if self.certificate_.stopped != "converged":
+        certificate = self.certificate_
+        if certificate.stopped != "converged":
             warn_unfinished(
-                self.certificate_.stopped,
-                self.certificate_.relative_gap,
+                certificate.stopped,
+                certificate.relative_gap,
                 self.tol,
                 "Raise max_epochs or lam; SVC and LinearSVC reach small gaps sooner.",
             )
         return self
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The objective, its dual and their gap; `.verify(X, y)` recomputes them by other code."""
+        check_is_fitted(self, "_certificates")
+        return combined(self._certificates, check=Recheck(self))
 
     def _check_parameters(self) -> None:
         self._check_kernel()
@@ -181,22 +186,28 @@ class Pegasos(OnlineClassifier):
                 )
 
 
-def _recheck(model: Pegasos, c: np.ndarray, X: Any, y: Any) -> Certificate:
-    """Recompute the objectives in float64 from the coefficients, without the solver's arithmetic."""
-    if len(y) != c.shape[1]:
-        raise ValueError(f"the model was fitted to {c.shape[1]} points; X and y have {len(y)}.")
-    labels = model._signs(np.searchsorted(model.classes_, np.asarray(y)))
-    kernel = getattr(model, "kernel_", None)
+class Recheck:
+    """Recomputes the objectives in float64 from the coefficients, without the solver's arithmetic."""
 
-    def times(row: np.ndarray) -> np.ndarray:
-        constant = bool(model.fit_intercept) * float(row.sum())
-        if kernel is not None:
-            return product(kernel, X, row) + constant
-        matrix = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
-        return np.asarray(matrix @ (matrix.T @ row)).ravel() + constant
+    def __init__(self, model: Pegasos) -> None:
+        self.model = model
 
-    parts = [
-        objectives(times, row, signs, float(model.lam), tol=model.certificate_.tol, solver="independent check")
-        for row, signs in zip(c, labels, strict=True)
-    ]
-    return combined(parts)
+    def __call__(self, X: Any, y: Any) -> Certificate:
+        model, c = self.model, self.model._coefficients
+        if len(y) != c.shape[1]:
+            raise ValueError(f"the model was fitted to {c.shape[1]} points; X and y have {len(y)}.")
+        labels = model._signs(np.searchsorted(model.classes_, np.asarray(y)))
+        kernel = getattr(model, "kernel_", None)
+
+        def times(row: np.ndarray) -> np.ndarray:
+            constant = bool(model.fit_intercept) * float(row.sum())
+            if kernel is not None:
+                return product(kernel, X, row) + constant
+            matrix = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
+            return np.asarray(matrix @ (matrix.T @ row)).ravel() + constant
+
+        parts = [
+            objectives(times, row, signs, float(model.lam), tol=model._certificates[0].tol, solver="independent check")
+            for row, signs in zip(c, labels, strict=True)
+        ]
+        return combined(parts)

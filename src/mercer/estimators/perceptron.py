@@ -42,7 +42,7 @@ class Perceptron(OnlineClassifier):
     dual_coef_, support_
         Signed counts of mistakes, and the points they belong to (dual form).
     function_
-        f as an `RKHSFunction`; a list, one per class, for more than two.
+        f as an `RKHSFunction`; an `RKHSVector`, one per class, for more than two.
     mistakes_ : int
         All mistakes of all machines.
     mistakes_per_epoch_ : ndarray of shape (n_iter_, machines)

@@ -13,6 +13,7 @@ from mercer.certify import Certificate, combined
 from mercer.certify.representer import check_representer
 from mercer.estimators.base import Recheck
 from mercer.estimators.expansion import Expansion
+from mercer.estimators.functions import found_functions
 from mercer.estimators.inputs import read_targets
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
 from mercer.estimators.training import KernelData, Training
@@ -157,16 +158,13 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
 
     @property
     def function_(self) -> Any:
-        """What was found, as an `RKHSFunction`; a list of them for several outputs, classes or quantiles."""
-        from mercer.rkhs import RKHSFunction
+        """What was found, as an `RKHSFunction`; an `RKHSVector` for several outputs, classes or quantiles.
 
+        For kernel="precomputed" its points are the numbers of the training samples.
+        """
         check_is_fitted(self)
         points = np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
-        functions = [
-            RKHSFunction(self.kernel_, points, a, float(b))
-            for a, b in zip(self._columns_.T, np.atleast_1d(self.intercept_), strict=True)
-        ]
-        return functions[0] if self.dual_coef_.ndim == 1 else functions
+        return found_functions(self.kernel_, points, self._columns_, self.intercept_, self.dual_coef_.ndim == 1)
 
     # -- what a fit says about itself -------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.estimators.functions import linear_functions
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.parameters import Rules, check_parameters, is_real
 from mercer.points.budget import Budget
@@ -61,6 +62,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     dual_coef_
         The coefficients a of w = X'a, where the dual was solved: (samples,) or (samples, targets), X about its mean if
         there is an intercept.
+    function_
+        w.x + b as a function of the linear kernel, for several targets a vector of them; its norm is |w|.
     solver_
         "primal" or "dual".
     n_features_in_
@@ -156,6 +159,12 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=_TYPES)
         return np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
+
+    @property
+    def function_(self) -> Any:
+        """w.x + b as an `RKHSFunction` of the linear kernel, its norm |w|; one for each target as an `RKHSVector`."""
+        check_is_fitted(self)
+        return linear_functions(self.coef_, self.intercept_, single=self.coef_.ndim == 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
 from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.functions import found_functions
 from mercer.estimators.training import Training
 from mercer.kernels import Linear
 
@@ -48,11 +49,9 @@ class SingleMachine(SupportVectorMachine):
 
     @property
     def function_(self) -> Any:
-        """The function that was found, as an `RKHSFunction`."""
-        from mercer.rkhs import RKHSFunction
-
+        """The function that was found, as an `RKHSFunction`; for kernel="precomputed" on the places in `support_`."""
         check_is_fitted(self)
-        return RKHSFunction(self.kernel_, self._support_points(), self.dual_coef_[0], float(self.intercept_[0]))
+        return found_functions(self.kernel_, self._support_points(), self.dual_coef_.T, self.intercept_, single=True)
 
     def _rechecked_target(self, data: Any, target: np.ndarray, sample_weight: Any) -> Certificate:
         training = self._training(data, sample_weight, self.kernel_)

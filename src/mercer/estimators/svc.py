@@ -55,7 +55,8 @@ class SVC(PairwiseClassifier):
     certificate_
         Primal, dual, gap and worst KKT residual; `certificate_.verify(X, y)` recomputes them by other code.
     function_, margin_width_
-        f as an `RKHSFunction` and 2 / |w|, for each pair of classes.
+        f as an `RKHSFunction` (for pairs of classes an `RKHSVector`), and 2 / |w| for each pair. The norm of f is |w|:
+        the offset is no part of it.
     plan_, history_
         How the problem was solved and why; the course of the gap.
 

@@ -21,6 +21,7 @@ from mercer.kernels.rbf import RBF
 from mercer.kernels.sigmoid import Sigmoid
 from mercer.kernels.spectral import Spectral
 from mercer.kernels.spectral_mixture import SpectralMixture
+from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
 from mercer.kernels.stationary import Radial, Stationary
 from mercer.kernels.wendland import Wendland
 
@@ -61,4 +62,7 @@ __all__ = [
     "Sum",
     "Wendland",
     "kernel",
+    "kernel_from_state",
+    "kernel_to_state",
+    "register_kernel",
 ]

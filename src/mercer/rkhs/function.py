@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import array_api_compat
 import numpy as np
-from scipy import sparse
 
-from mercer.gram import Gram
+from mercer.gram import gradient
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.points.points import is_foreign
+from mercer.points.state import Arrays
+from mercer.rkhs import state
+from mercer.rkhs.centres import joined, like, plain, size_of, taken
+from mercer.rkhs.pruning import Pruned, prune
+from mercer.rkhs.sums import distances, inner, norms, values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,7 +29,8 @@ class RKHSFunction:
               \langle f, g \rangle_H = \sum_{ij} a_i c_j k(x_i, z_j)
 
     The offset b is no part of H (constants need not lie in H at all). It is added to values and carried along by
-    sums and multiples, and it enters no inner product, norm or distance: these speak of f - b.
+    sums and multiples, and it enters no inner product, norm, distance or pruning error: these speak of f - b. Two
+    functions that differ by a constant only have distance 0.
 
     Parameters
     ----------
@@ -50,6 +55,8 @@ class RKHSFunction:
     True
     >>> (2 * f - f).distance(f)
     0.0
+    >>> f.gradient([[1.0]]).round(3)
+    array([[-1.213]])
     """
 
     kernel: Kernel
@@ -60,11 +67,13 @@ class RKHSFunction:
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a kernel object such as RBF(scale=1.0); it is {self.kernel!r}.")
+        if isinstance(self.points, Points):
+            object.__setattr__(self, "points", self.points.data)
         a = self.coefficients
         if not is_foreign(a):
             a = np.array(a, dtype=np.float64)
             a.setflags(write=False)
-        size = self.points.shape[0] if hasattr(self.points, "shape") else len(self.points)
+        size = size_of(self.points)
         if a.ndim != 1 or a.shape[0] != size:
             raise ValueError(
                 f"coefficients have shape {tuple(a.shape)} and there are {size} points; one number per point is needed."
@@ -84,9 +93,21 @@ class RKHSFunction:
 
     def _inside(self, X: Any) -> Any:
         """Return f - b at each point of X."""
+        return values(self.kernel, X, self.points, self.coefficients) if len(self) else np.zeros(len(Points.of(X)))
+
+    def gradient(self, X: Any) -> Any:
+        """Return the derivatives of f by the coordinates of x at each row of X, (n, features), in tiles.
+
+        Parameters
+        ----------
+        X
+            Vectors. Kernels without a derivative (`Delta`, `Laplacian`) and other objects are refused; a kink at the
+            centres themselves counts as 0 there (see `mercer.gram.gradient`).
+        """
+        x = plain(X)
         if not len(self):
-            return np.zeros(len(Points.of(X)))
-        return Gram(self.kernel, X, self.points).matvec(self.coefficients)
+            return like(np.zeros(Points.of(x).vectors.shape), X)
+        return like(gradient(self.kernel, x, plain(self.points), plain(self.coefficients)), X)
 
     def __len__(self) -> int:
         return int(self.coefficients.shape[0])
@@ -107,14 +128,13 @@ class RKHSFunction:
             return RKHSFunction(self.kernel, self.points, self.coefficients, self.offset + float(other))
         if not isinstance(other, RKHSFunction):
             return NotImplemented
-        self._same_space(other)
+        same_space(self, other)
         offset = self.offset + other.offset
         if self.points is other.points:
             return RKHSFunction(self.kernel, self.points, self.coefficients + other.coefficients, offset)
-        points = _concatenated(self, other)
         both = (self.coefficients, other.coefficients)
         xp = array_api_compat.array_namespace(*both)
-        return RKHSFunction(self.kernel, points, xp.concat(both), offset)
+        return RKHSFunction(self.kernel, joined(self.points, other.points), xp.concat(both), offset)
 
     __radd__ = __add__
 
@@ -136,7 +156,12 @@ class RKHSFunction:
     __rmul__ = __mul__
 
     def __truediv__(self, factor: Any) -> RKHSFunction:
-        return self * (1.0 / float(factor)) if isinstance(factor, numbers.Real) else NotImplemented
+        if not isinstance(factor, numbers.Real):
+            return NotImplemented
+        number = float(factor)
+        if number == 0:
+            raise ZeroDivisionError("a function cannot be divided by 0.")
+        return RKHSFunction(self.kernel, self.points, self.coefficients / number, self.offset / number)
 
     # -- the geometry of H ------------------------------------------------------------------------------
 
@@ -144,59 +169,95 @@ class RKHSFunction:
         """Return the inner product in H of the two functions without their offsets."""
         if not isinstance(other, RKHSFunction):
             return NotImplemented
-        self._same_space(other)
+        same_space(self, other)
         if not (len(self) and len(other)):
             return 0.0
-        if other.points is self.points:
-            return float(self.coefficients @ Gram(self.kernel, self.points).matvec(other.coefficients))
-        if len(other) > len(self):  # the longer side is summed in the tiles
-            return float(self.coefficients @ other._inside(self.points))
-        return float(other.coefficients @ self._inside(other.points))
+        a, c = self.coefficients[:, None], other.coefficients[:, None]
+        return float(inner(self.kernel, self.points, a, other.points, c)[0, 0])
 
     def norm(self) -> float:
         """Return the norm in H of the function without its offset."""
-        square = self @ self
-        if square >= 0:
-            return math.sqrt(square)
-        largest = float(abs(self.coefficients).sum()) ** 2 * float(abs(self.kernel.diag(self.points)).max())
-        if square < -1e-6 * largest:
-            raise ValueError(
-                f"<f, f> = {square:.6g} is negative: {self.kernel!r} is not positive semidefinite, and there is no "
-                "norm. mercer.gram.verdict shows it; mercer.gram.repair makes the nearest kernel matrix."
-            )
-        return 0.0
+        return float(norms(self.kernel, self.points, self.coefficients[:, None])[0])
 
     def distance(self, other: RKHSFunction) -> float:
-        """Return the norm of the difference, without the offsets."""
-        return (self - other).norm()
+        """Return the norm of the difference, without the offsets; centres that are in both are compared as one."""
+        difference = self - other
+        return float(distances(difference.kernel, difference.points, difference.coefficients[:, None])[0])
 
-    def _same_space(self, other: RKHSFunction) -> None:
-        if self.kernel != other.kernel:
-            raise ValueError(
-                f"the functions belong to different spaces, those of {self.kernel!r} and {other.kernel!r}; only "
-                "functions of one kernel can be added or compared."
-            )
+    def prune(self, tol: float = 1e-6, max_centres: int | None = None, *, budget: Any = None) -> Pruned:
+        r"""Return a function with fewer centres close to this one, and how far away it is.
+
+        .. math:: g = \arg\min_{g \in \mathrm{span}\{k(x_s, \cdot)\}_{s \in S}} \|f - g\|_H
+
+        Centres without a coefficient are dropped and equal ones made one, which changes nothing. Then S is chosen among
+        the centres, one after the other by what each promises for this f, until the error is small enough. The
+        coefficients are the best for these centres; the offset stays.
+
+        Parameters
+        ----------
+        tol
+            The error to reach, as a share of the norm of f. With 0 nothing is done that changes f.
+        max_centres
+            The most centres to keep; None for as many as `tol` needs.
+        budget
+            Bytes that may be used, as for `Gram`: 8 for each kept centre and each centre of f.
+
+        Returns
+        -------
+        Pruned
+            A tuple (function, error, relative): g, the distance of f and g in H, computed from the coefficients that g
+            has, and its share of the norm of f. With `max_centres`, or at the limits of float64, it may exceed `tol`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import RBF, RKHSFunction
+        >>> X = np.linspace(0, 1, 200)[:, None]
+        >>> f = RKHSFunction(RBF(scale=0.5), X, np.cos(9 * X[:, 0]))
+        >>> g, error, relative = f.prune(tol=1e-3)
+        >>> len(g) < 10, relative <= 1e-3, bool(np.isclose(error, f.distance(g)))
+        (True, True, True)
+        """
+        A = plain(self.coefficients)[:, None]
+        rows, C, error, size = prune(self.kernel, self.points, A, tol, max_centres, budget)
+        a = like(C[:, 0], self.coefficients)
+        function = RKHSFunction(self.kernel, taken(self.points, rows), a, self.offset)
+        return Pruned(function, float(error[0]), float(error[0] / size[0]) if size[0] else 0.0)
+
+    # -- plain data -------------------------------------------------------------------------------------
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the function as plain data: a manifest that JSON can hold, and NumPy arrays by name.
+
+        No code is in it: kernels are named by their class (`mercer.kernels.register_kernel` for your own), and one that
+        holds a Python function is refused. `safetensors` or `numpy.savez` write the arrays.
+
+        Examples
+        --------
+        >>> import json
+        >>> import numpy as np
+        >>> from mercer import RBF, RKHSFunction
+        >>> f = RKHSFunction(RBF(scale=2.0), np.array([[0.0], [2.0]]), [1.0, -1.0], offset=0.5)
+        >>> manifest, arrays = f.to_state()
+        >>> sorted(arrays), json.dumps(manifest["kernel"])
+        (['coefficients', 'points'], '{"kernel": "RBF", "parameters": {"scale": 2.0}}')
+        >>> g = RKHSFunction.from_state(json.loads(json.dumps(manifest)), arrays)
+        >>> bool((g([[1.5]]) == f([[1.5]])).all())
+        True
+        """
+        return state.write(self, self.coefficients, {"offset": self.offset})
+
+    @classmethod
+    def from_state(cls, manifest: Any, arrays: Arrays) -> Self:
+        """Return the function that `to_state` wrote; its values are the same to the last bit."""
+        kernel, points, coefficients = state.read(cls, manifest, arrays)
+        return cls(kernel, points, coefficients, state.number(manifest, "offset"))
 
 
-def _concatenated(f: RKHSFunction, g: RKHSFunction) -> Any:
-    """Return the centres of both functions in one container of the kind of the first."""
-    a, b = f.points, g.points
-    if not len(f) or not len(g):
-        return a if len(f) else b
-    if is_foreign(a) and is_foreign(b):
-        return array_api_compat.array_namespace(a, b).concat([a, b])
-    if hasattr(a, "columns") and hasattr(b, "columns"):
-        return _stacked_tables(a, b)
-    if sparse.issparse(a) or sparse.issparse(b):
-        return sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)], format="csr")
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.concatenate([np.asarray(a), np.asarray(b)])
-    return [*a, *b]
-
-
-def _stacked_tables(a: Any, b: Any) -> Any:
-    if hasattr(a, "vstack"):  # polars
-        return a.vstack(b)
-    import pandas as pd  # type: ignore[import-untyped]
-
-    return pd.concat([a, b], ignore_index=True)
+def same_space(f: Any, g: Any) -> None:
+    """Raise unless two functions, or vectors of functions, have one kernel."""
+    if f.kernel != g.kernel:
+        raise ValueError(
+            f"the functions belong to different spaces, those of {f.kernel!r} and {g.kernel!r}; only functions of one "
+            "kernel can be added or compared."
+        )

@@ -146,7 +146,8 @@ def check_weights(weights: ArrayLike, n: int) -> Floats:
         raise ValueError(f"Weights are probabilities and cannot be negative or infinite; got {array.min():g}.")
     if abs(array.sum() - 1.0) > 1e-9:
         raise ValueError(f"Weights must sum to 1, but these sum to {array.sum():g}: divide them by their sum.")
-    array /= array.sum()
+    if abs(array.sum() - 1.0) > n * np.finfo(float).eps:  # weights that were divided before stay as they are
+        array /= array.sum()
     array.flags.writeable = False
     return array
 

@@ -1,0 +1,230 @@
+"""Kernels as plain data: the names of their classes and their parameters, in JSON and arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from scipy import stats
+
+from mercer.features import spectral
+from mercer.features.spectral.frozen import is_frozen, parameters
+from mercer.features.spectral.law import SpectralLaw
+from mercer.kernels.base import Kernel
+from mercer.points.state import Arrays, Other, damaged, read_value, write_value
+
+C = TypeVar("C", bound=type[Kernel])
+More = Callable[[dict[str, Any]], Any]
+
+_REGISTERED: dict[str, type[Kernel]] = {}
+# Laws on several frequencies: what is read off a frozen one, and what it is made with.
+_SEVERAL = {"multivariate_normal": ("mean", "cov"), "multivariate_t": ("loc", "shape", "df")}
+
+
+class NotRegistered(ValueError):
+    """A state names a class that this process does not know."""
+
+
+def register_kernel(cls: C) -> C:
+    """Let kernels of a class of one's own be written by name and read again; to be used as a decorator.
+
+    A state names classes and never brings code along, so that reading one is safe: it can only make kernels whose class
+    this process has registered. All classes of mercer are.
+
+    Parameters
+    ----------
+    cls
+        A class made with `kernel`.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Kernel, kernel, kernel_from_state, kernel_to_state, register_kernel
+    >>> @register_kernel
+    ... @kernel
+    ... class Hat(Kernel):
+    ...     scale: float = 1.0
+    ...     def of(self, pair):
+    ...         return 1 / (1 + pair.sqdist(self.scale))
+    >>> kernel_from_state(*kernel_to_state(2.0 * Hat(3.0)))
+    2.0 * Hat(scale=3.0)
+    """
+    if not (inspect.isclass(cls) and issubclass(cls, Kernel) and is_dataclass(cls)):
+        raise TypeError(f"register_kernel takes a class of kernels made with the decorator kernel; it got {cls!r}.")
+    known = _classes().get(cls.__name__) or _REGISTERED.get(cls.__name__)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(
+            f"{known.__module__}.{known.__qualname__} is registered as {cls.__name__!r} already; give "
+            f"{cls.__module__}.{cls.__qualname__} another name."
+        )
+    if cls.__name__ not in _classes():
+        _REGISTERED[cls.__name__] = cls
+    return cls
+
+
+def kernel_to_state(kernel: Kernel) -> tuple[dict[str, Any], Arrays]:
+    """Return a kernel as plain data.
+
+    Parameters
+    ----------
+    kernel
+        A kernel whose classes are mercer's or registered, and whose parameters are data: no Python function.
+
+    Returns
+    -------
+    manifest
+        What `json` can write: class names and parameters, nested as the kernel is.
+    arrays
+        NumPy arrays by name, for what is too large for JSON.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, kernel_to_state
+    >>> kernel_to_state(2.0 * RBF(scale=1.5))[0]
+    {'kernel': 'Scaled', 'parameters': {'factor': 2.0, 'base': {'kernel': 'RBF', 'parameters': {'scale': 1.5}}}}
+    """
+    arrays: Arrays = {}
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel_to_state takes a kernel such as RBF(scale=1.0); it got {kernel!r}.")
+    return write_kernel(kernel, "kernel", arrays), arrays
+
+
+def kernel_from_state(manifest: Any, arrays: Arrays, more: More | None = None) -> Kernel:
+    """Return the kernel that `kernel_to_state` wrote; no code comes with a state, and none of it is run.
+
+    Parameters
+    ----------
+    manifest, arrays
+        As returned by `kernel_to_state`; `arrays` may hold others too.
+    more
+        Reads what the `more` of `write_kernel` wrote.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear, kernel_from_state, kernel_to_state
+    >>> kernel_from_state(*kernel_to_state(RBF(scale=[1.0, 2.0]) + Linear()))
+    RBF(scale=[1.0, 2.0]) + Linear()
+    """
+    found = read_value(manifest, arrays, lambda code: _read(code, arrays, more))
+    if not isinstance(found, Kernel):
+        raise damaged("a kernel has the keys 'kernel' and 'parameters'", manifest)
+    return found
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def write_kernel(kernel: Kernel, name: str, arrays: Arrays, more: Other | None = None) -> dict[str, Any]:
+    """Return the manifest of a kernel, and put its arrays into `arrays` under names that begin with `name`.
+
+    Parameters that are neither plain data nor laws (fitted transformers) are written by `more`, where it is given.
+    """
+    cls = type(kernel)
+    if _named(cls.__name__) is not cls:
+        raise TypeError(
+            f"{cls.__module__}.{cls.__qualname__} is not registered, so that {kernel!r} cannot be written by name; "
+            "decorate the class with mercer.kernels.register_kernel, here and where the state is read."
+        )
+
+    def other(value: Any, where: str) -> Any:
+        if isinstance(value, Kernel):
+            return write_kernel(value, where, arrays, more)
+        if isinstance(value, SpectralLaw):
+            return _write_law(value, where, arrays, other)
+        found = _write_scipy(value, where, arrays, other)
+        if found is None and more is not None:
+            return more(value, where)
+        if found is None:
+            raise TypeError(
+                f"{where.removeprefix(name + '.')} of {kernel!r} is {value!r:.80}, which is not plain data: a state "
+                "holds numbers, texts and arrays, no code. Write the kernel as a class of its own (decorators "
+                "register_kernel and kernel), whose code stays in your program."
+            )
+        return found
+
+    return {
+        "kernel": cls.__name__,
+        "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in kernel._params().items()},
+    }
+
+
+def _write_law(law: SpectralLaw, name: str, arrays: Arrays, other: Any) -> dict[str, Any]:
+    kind = type(law).__name__
+    if getattr(spectral, kind, None) is not type(law):
+        raise TypeError(f"the law {law!r:.80} is no class of mercer.features and cannot be written by name.")
+    given = {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in law._parameters().items()}
+    return {"law": kind, "parameters": given}
+
+
+def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, Any] | None:
+    """Return the manifest of a law of scipy.stats, or None for anything else."""
+    if is_frozen(law):
+        kind, given = law.dist.name, parameters(law)
+        if type(getattr(stats, str(kind), None)) is not type(law.dist):
+            return None
+    else:
+        found = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
+        if not found:
+            return None
+        kind = found[0]
+        given = {key: getattr(law, key) for key in _SEVERAL[kind]}
+    return {
+        "scipy.stats": kind,
+        "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in given.items()},
+    }
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+def _read(code: dict[str, Any], arrays: Arrays, more: More | None) -> Any:
+    """Return the kernel or the law that an object of the manifest names."""
+    kind = next((key for key in ("kernel", "law", "scipy.stats") if key in code), "")
+    if not kind and more is not None:
+        return more(code)
+    name, given = code.get(kind), code.get("parameters")
+    if not kind or set(code) != {kind, "parameters"} or not isinstance(name, str) or not isinstance(given, dict):
+        raise damaged("an object is a kernel or a law with its parameters", code)
+    made = {key: read_value(value, arrays, lambda inner: _read(inner, arrays, more)) for key, value in given.items()}
+    if kind == "kernel":
+        return _made(name, made)
+    if kind == "law" and name in spectral.__all__ and inspect.isclass(getattr(spectral, name)):
+        return getattr(spectral, name)(**made)
+    law = getattr(stats, name, None) if kind == "scipy.stats" else None
+    if name in _SEVERAL or isinstance(law, stats.rv_continuous | stats.rv_discrete):
+        return law(**made)  # type: ignore[misc]
+    raise damaged("a law is one of mercer.features or of scipy.stats", name)
+
+
+def _made(name: str, made: dict[str, Any]) -> Kernel:
+    cls = _named(name)
+    if cls is None:
+        raise NotRegistered(
+            f"the state names the kernel {name!r}, which is not registered here; import the module that defines it and "
+            f"call mercer.kernels.register_kernel({name}) first."
+        )
+    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    if set(made) - known:
+        raise damaged(
+            f"{name} has the parameters {', '.join(sorted(known)) or '(none)'}", ", ".join(sorted(set(made) - known))
+        )
+    return cls(**made)
+
+
+def _named(name: str) -> type[Kernel] | None:
+    return _classes().get(name) or _REGISTERED.get(name)
+
+
+@cache
+def _classes() -> dict[str, type[Kernel]]:
+    """The classes of kernels in mercer, by name."""
+    import mercer.kernels
+
+    everything = {name: getattr(mercer.kernels, name) for name in mercer.kernels.__all__}
+    return {
+        name: value
+        for name, value in everything.items()
+        if inspect.isclass(value) and issubclass(value, Kernel) and is_dataclass(value)
+    }
