@@ -1,0 +1,408 @@
+"""Regression by a Gaussian process: kernel ridge with a level of noise, and with what it does not know."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.estimators.kernel_names import FromMatrices
+from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
+from mercer.estimators.process import Process, generator
+from mercer.estimators.representer import columns_of
+from mercer.estimators.training import Training
+from mercer.gram import Gram, parameters
+from mercer.kernels import RBF, Kernel, Linear, Matern, Precomputed
+from mercer.points import Points
+from mercer.points.budget import readable
+from mercer.solvers.control import Control
+from mercer.solvers.gp import Evidence, least_noise, mean_certificate, rows_of
+from mercer.solvers.gp_posterior import ByFactor, ByGradients
+from mercer.solvers.gp_search import Tuned, tune
+from mercer.solvers.gp_space import Space, space_of
+from mercer.solvers.ridge import RidgeProblem, solve_ridge
+
+NAMES = ("rbf", "matern", "linear", "precomputed")
+_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
+_SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
+_HUGE = 1e150  # targets whose squares leave the range of float64
+
+
+def _is_noise(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "auto"
+    if is_real(value):
+        return 0 <= value < math.inf
+    array = np.asarray(value)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        return False
+    return bool((array > 0).all() or (array == 0).all())
+
+
+class GaussianProcessRegressor(Process):
+    r"""Regression by a Gaussian process: a mean, and how far from it the truth may be.
+
+    .. math:: f \sim GP(0, k), \quad y_i = f(x_i) + \epsilon_i, \; \epsilon_i \sim N(0, \sigma^2), \qquad
+              E f(x) = k_x^T (K + \sigma^2 I)^{-1} y, \quad
+              \operatorname{var} f(x) = k(x, x) - k_x^T (K + \sigma^2 I)^{-1} k_x
+
+    The mean is that of `KernelRidge` with alpha equal to the noise variance. The parameters of the kernel and the noise
+    are those under which the data are most likely; every continuous parameter of any composite kernel is found.
+
+    Parameters
+    ----------
+    kernel
+        A kernel object, whose parameters are where the search starts; or "rbf", "matern" (of smoothness 5/2) or
+        "linear", each with a factor, both taken from the data; or "precomputed".
+    noise
+        The variance of the noise: a number, from which the search starts; "auto", which starts from a tenth of the
+        targets' mean square; or an array with one for each sample, which are kept. 0 is kept, too: f passes through the
+        targets.
+    optimizer
+        "bfgs" (`mercer.solvers.gp_climb`), or None to keep all parameters.
+    n_restarts_optimizer
+        How many further starts, drawn around the first one.
+    bounds
+        From names of parameters to (low, high). A name is that of one parameter ("base__scale[2]"), of all its entries
+        ("base__scale"), or the last part of names ("scale"); the noise is "noise". Others get bounds from the data.
+    fixed
+        Names of parameters to keep.
+    normalize_y
+        Whether the targets are first brought to mean 0 and deviation 1; `kernel_` and `noise_` then speak of such
+        targets, and predictions do not.
+    tuning_rows
+        On how many rows, drawn at random, the parameters are found; None for all of up to 12,000 and for 8,000 of more,
+        or as many as the budget allows.
+    solver
+        "cholesky", "cg" (conjugate gradients, which need no n x n matrix; the likelihood is then that of
+        `tuning_rows`), or "auto": a factor if it fits the budget.
+    residual
+        The relative residual that conjugate gradients reach.
+    max_iter, time_limit
+        Steps of each climb to a maximum of the likelihood, and seconds for all; what is best by then is taken.
+    random_state
+        Draws restarts and rows.
+    budget
+        As for `SVC`.
+
+    Attributes
+    ----------
+    kernel_, noise_
+        The kernel and the noise variance that were found.
+    parameters_
+        The same by name.
+    jitter_
+        What was added to the noise because rounding would have spoiled the result; 0 unless a warning said otherwise.
+    log_marginal_likelihood_value_
+        The log marginal likelihood of all (normalised) targets; None with solver="cg".
+    theta_, theta_names_
+        The logarithms of the parameters that were free, and their names.
+    dual_coef_, X_fit_, intercept_
+        The posterior mean: coefficients, training points, and the mean of the targets if they were normalised.
+    function_
+        The posterior mean as an `RKHSFunction`; for several targets a vector of them.
+    plan_
+        How it was solved, and on which rows the parameters were found.
+    certificate_
+        Of the posterior mean, as for `KernelRidge`.
+    history_, n_iter_
+        One row (rows, likelihood, seconds) for each evaluation of the likelihood, and how many there were.
+
+    Notes
+    -----
+    Several columns of targets are independent given the kernel and the noise, which they share. With normalize_y each
+    has its own mean and deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, GaussianProcessRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, (80, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> model = GaussianProcessRegressor(1.0 * RBF(scale=1.0)).fit(X, y)
+    >>> bool(0.005 < model.noise_ < 0.02)
+    True
+    >>> mean, std = model.predict([[3.0], [30.0]], return_std=True)  # of f, without noise
+    >>> bool(std[0] < 0.05), bool(std[1] > 0.5)
+    (True, True)
+    >>> mean, noisy = model.predict([[3.0]], return_std=True, of="target")  # of a new observation
+    >>> bool(noisy[0] > 0.08)
+    True
+    """
+
+    _rules: ClassVar[Rules] = {
+        "kernel": (
+            lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
+            f"a kernel object, a function of two sets of points, or one of {', '.join(map(repr, NAMES))}",
+        ),
+        "noise": (_is_noise, "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)"),
+        "optimizer": (
+            lambda v: v is None or (isinstance(v, str) and v == "bfgs"),
+            "'bfgs', or None to keep parameters",
+        ),
+        "n_restarts_optimizer": (lambda v: whole(v, 0), "a whole number >= 0"),
+        "bounds": (lambda v: v is None or isinstance(v, Mapping), "a dictionary from names to (low, high), or None"),
+        "fixed": (
+            lambda v: isinstance(v, list | tuple | set | frozenset) and all(isinstance(name, str) for name in v),
+            "a list of names of parameters",
+        ),
+        "normalize_y": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "tuning_rows": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None"),
+        "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
+        "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
+    }
+    dtype = "float64"
+    fit_intercept = False
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        noise: Any = "auto",
+        optimizer: str | None = "bfgs",
+        n_restarts_optimizer: int = 0,
+        bounds: Mapping[str, Any] | None = None,
+        fixed: Any = (),
+        normalize_y: bool = False,
+        tuning_rows: int | None = None,
+        solver: str = "auto",
+        residual: float = 1e-6,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        random_state: Any = 0,
+        budget: int | float | str | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.bounds = bounds
+        self.fixed = fixed
+        self.normalize_y = normalize_y
+        self.tuning_rows = tuning_rows
+        self.solver = solver
+        self.residual = residual
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.budget = budget
+
+    # -- fit --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
+        """Find the parameters, then the posterior.
+
+        Parameters
+        ----------
+        X
+            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
+            of similarities for kernel="precomputed".
+        y
+            A number for each, or several in columns.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        control = Control(self.residual, int(self.max_iter), self.time_limit)
+        data, target = self._read(X, y)
+        target = np.asarray(target, dtype=np.float64)
+        Y, mean, unit = self._normalise(columns_of(target))
+        square = float(np.mean(Y**2)) or 1.0
+        training = self._training(data, None)
+        if isinstance(self.kernel, str) and self.kernel != "precomputed":
+            size = float(np.mean(training.kernel.diag(training.points))) or 1.0
+            training = replace(training, kernel=square / size * training.kernel)
+        gram = self._gram(training)
+        space = space_of(
+            training.kernel, self._first_noise(square, len(Y)), training.points, Y, self.bounds, self.fixed
+        )
+        memory = self._memory(gram)
+        tuned = self._tuned(training.points, Y, space, gram, memory, control)
+        kernel, noise = (space.kernel, space.noise) if tuned is None else space.at(tuned.theta)
+        self._found(space, tuned)
+        self.noise_ = noise
+        self._unit, self._normalised, self._rows = unit, Y, None
+        training = replace(training, kernel=kernel)
+        if memory is None:
+            coefficients = self._by_gradients(Gram(kernel, training.points, budget=self.budget), Y, noise)
+        else:
+            coefficients = self._by_factor(training, Y, noise, memory, control, float(gram.budget - memory.nbytes))
+        self._history = [] if tuned is None else tuned.history
+        self.n_iter_ = max(1, len(self._history))
+        self._seconds = control.seconds
+        self._keep(training, data, coefficients * unit, mean, flat=target.ndim == 1)
+        self._say(space, tuned)
+        return self
+
+    def _normalise(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the targets as the process sees them, their means and their units."""
+        mean, unit = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
+        if self.normalize_y:
+            size = np.maximum(np.abs(Y).max(axis=0), 1e-300)  # targets of any size: their squares may leave float64
+            mean = (Y / size).mean(axis=0) * size
+            unit = ((Y - mean) / size).std(axis=0) * size
+            unit = np.where(unit > 1e-14 * np.abs(mean), unit, 1.0)
+            return np.where(unit > 0, (Y - mean) / unit, 0.0), mean, unit
+        largest = float(np.abs(Y).max())
+        if largest > _HUGE or 0 < largest < 1 / _HUGE:
+            raise ValueError(
+                f"y reaches {largest:.3g}, whose square leaves the range of float64; scale the targets, or set "
+                "normalize_y=True."
+            )
+        return Y, mean, unit
+
+    def _first_noise(self, square: float, n: int) -> float | np.ndarray:
+        if isinstance(self.noise, str):
+            return _SIGNAL * square
+        if is_real(self.noise):
+            return float(self.noise)
+        noise = np.asarray(self.noise, dtype=np.float64)
+        if len(noise) != n:
+            raise ValueError(f"noise has {len(noise)} entries and there are {n} samples; one for each is needed.")
+        return noise if noise.any() else 0.0
+
+    def _memory(self, gram: Gram) -> np.ndarray | None:
+        """Return the memory of the factor; None where conjugate gradients do without."""
+        n = gram.shape[0]
+        if self.solver == "cg" or (self.solver == "auto" and 8 * n * n > gram.budget):
+            return None
+        gram.budget.require(8 * n * n, f"the factor of a {n} x {n} matrix", "choose solver='cg', or raise the budget.")
+        return np.empty(8 * n * n, np.uint8)
+
+    def _tuned(
+        self, points: Points, Y: np.ndarray, space: Space, gram: Gram, memory: np.ndarray | None, control: Control
+    ) -> Tuned | None:
+        if self.optimizer is None or not space.free.any():
+            return None
+        n = len(Y)
+        rows = self.tuning_rows or (n if n <= _TUNED else _SAMPLE)
+        if memory is None:
+            rows = min(rows, int(math.sqrt(gram.budget / 10)))
+        rng = generator(self.random_state)
+        if rows < n:
+            chosen = np.sort(rng.choice(n, int(rows), replace=False))
+            points, Y = rows_of(points, chosen), Y[chosen]
+            if np.ndim(space.noise):
+                space = replace(space, noise=np.asarray(space.noise)[chosen])
+        return tune(points, Y, space, control, restarts=int(self.n_restarts_optimizer), rng=rng, memory=memory)
+
+    def _by_factor(
+        self,
+        training: Training,
+        Y: np.ndarray,
+        noise: float | np.ndarray,
+        memory: np.ndarray,
+        control: Control,
+        spare: float,
+    ) -> np.ndarray:
+        found = Evidence(training.points, Y, memory).factor(training.kernel, noise)
+        self.jitter_ = found.jitter
+        self.log_marginal_likelihood_value_ = found.likelihood
+        shift = noise + found.jitter
+        self._posterior = ByFactor(training.kernel, training.points, shift, found.values, spare)
+        n = len(Y)
+        self.plan_ = f"Cholesky factor of the {n} x {n} matrix, {readable(8 * n * n)}"
+        certificate, residual = mean_certificate(
+            training.kernel,
+            training.points,
+            Y,
+            found.A,
+            shift,
+            unit=self._unit,
+            tol=self.residual,
+            solver="Gaussian process: " + self.plan_,
+            iterations=1,
+            seconds=control.seconds,
+        )
+        self._certificates, self.residual_ = [certificate], _flat(residual)
+        return found.A
+
+    def _by_gradients(self, gram: Gram, Y: np.ndarray, noise: float | np.ndarray) -> np.ndarray:
+        self.jitter_ = max(0.0, least_noise(gram.diag()) - float(np.min(noise)))
+        self.log_marginal_likelihood_value_ = None
+        shift = noise + self.jitter_
+        alpha = float(np.mean(shift))
+        weights = alpha / shift if isinstance(shift, np.ndarray) else None
+        problem = RidgeProblem(gram, Y * self._unit, alpha, weights)
+        found = solve_ridge(problem, Control(self.residual), "cg", self.residual)  # the limits are those of the search
+        self._posterior = ByGradients(gram, shift)
+        why = "as asked" if self.solver == "cg" else "a factor exceeds the budget"
+        self.plan_ = found.plan.replace("as asked", why)
+        self._certificates, self.residual_ = [found.certificate], _flat(found.residual)
+        if found.diagnosis or np.max(found.residual) > self.residual:
+            warnings.warn(
+                f"the equation of the mean was left at a relative residual of {np.max(found.residual):.2g} "
+                f"({found.diagnosis or found.certificate.stopped}); {self.residual:g} was asked. Take a larger noise, "
+                "or solver='cholesky'.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found.coefficients / self._unit
+
+    def _found(self, space: Space, tuned: Tuned | None) -> None:
+        """Set the attributes that name the parameters."""
+        values = np.array([p.value for p in parameters(space.kernel)])
+        values = values if np.ndim(space.noise) else np.append(values, space.noise)
+        if tuned is not None:
+            values[space.free] = np.exp(tuned.theta)
+        self.parameters_ = dict(zip(space.names, values.tolist(), strict=True))
+        self.theta_, self.theta_names_ = np.log(values[space.free]), space.free_names
+        self._space = replace(space, values=values)
+
+    def _say(self, space: Space, tuned: Tuned | None) -> None:
+        """Put into words what was done with the parameters, and warn where something should be done about it."""
+        n = len(self._normalised)
+        if tuned is None:
+            self.plan_ += "; parameters as given"
+        else:
+            starts, first = tuned.starts
+            self.plan_ += f"; {len(self.theta_)} parameters by the likelihood of "
+            self.plan_ += f"all {n} rows" if tuned.rows == n else f"{tuned.rows} of {n} rows"
+            if starts > 1 or first < tuned.rows:
+                self.plan_ += f", from {starts} start{'s' if starts > 1 else ''} on {first}"
+            self.plan_ += f" ({tuned.evaluations[0]} evaluations, {tuned.evaluations[1]} in all)"
+            if tuned.stopped != "converged":
+                warnings.warn(
+                    f"the search for parameters ended early ({tuned.stopped}); those are taken that are best so far.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+            if ends := space.at_bounds(tuned.theta):
+                warnings.warn(
+                    f"{'; '.join(ends)}: the likelihood may be larger beyond. Widen `bounds` there, or name the "
+                    "parameter in `fixed` if that value will do.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+        if space.held and self.optimizer is not None:
+            self.plan_ += "; held: " + ", ".join(f"{name} ({why})" for name, why in space.held.items())
+        if self.jitter_:
+            warnings.warn(
+                "K + noise is singular to rounding (repeated points, or scales far beyond the data): "
+                f"{self.jitter_:.2g} was added to the noise variance. Take a larger noise to choose it yourself.",
+                LinAlgWarning,
+                stacklevel=3,
+            )
+
+    def _resolved(self, data: Any) -> Kernel:
+        if isinstance(self.kernel, str):
+            if self.kernel == "precomputed":
+                return Precomputed(data)
+            return {"rbf": RBF(), "matern": Matern(nu=2.5), "linear": Linear()}[self.kernel].resolve(Points(data))
+        return self.kernel.resolve(Points(data)) if isinstance(self.kernel, Kernel) else FromMatrices(self.kernel)
+
+    def _reads_targets(self) -> tuple[bool, bool]:
+        return True, True
+
+
+def _flat(values: np.ndarray) -> Any:
+    return float(values[0]) if len(values) == 1 else values

@@ -1,0 +1,346 @@
+"""What a fitted Gaussian process knows: predictions with deviations, draws, likelihoods, and each sample left out."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.certify import Certificate, combined
+from mercer.certify.representer import check_representer
+from mercer.estimators.inputs import read_targets
+from mercer.estimators.parameters import check_parameters, is_real
+from mercer.estimators.representer import RepresenterModel, columns_of
+from mercer.gram import Gram
+from mercer.gram.factor import eigen_factor
+from mercer.losses import Squared, SquaredNorm
+from mercer.points import Points
+from mercer.points.budget import Budget
+from mercer.solvers.gp import Evidence, fill, unit_of_claims
+from mercer.solvers.gp_posterior import ByFactor, ByGradients, Posterior
+from mercer.solvers.gp_space import Space
+from mercer.solvers.inverse import inverse_diagonal
+
+_SMALL = 1 << 25  # bytes that are within any budget
+_HISTORY = np.dtype([("rows", "i8"), ("likelihood", "f8"), ("seconds", "f8")])
+
+
+class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
+    """The posterior of a Gaussian process; `GaussianProcessRegressor` finds it."""
+
+    kernel: Any
+    noise: Any
+    noise_: Any
+    jitter_: float
+    residual: float
+    budget: Any
+    log_marginal_likelihood_value_: float | None
+    theta_: np.ndarray
+    theta_names_: list[str]
+    _space: Space
+    _unit: np.ndarray  # of each column of y
+    _normalised: np.ndarray
+    _history: list[Any]
+    _posterior: Posterior
+
+    # -- the posterior ----------------------------------------------------------------------------------
+
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, of: str = "function"
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the mean at each point and, if asked, the standard deviation or the covariance.
+
+        Parameters
+        ----------
+        X
+            Points as in `fit`; for kernel="precomputed", their similarities to all training samples.
+        return_std, return_cov
+            What to return beside the mean, which is the same for both choices of `of`.
+        of
+            "function": how far f may be from the mean. "target": how far a new observation may be, noise included.
+
+        Returns
+        -------
+        mean : ndarray
+            In the shape of y.
+        std or cov : ndarray
+            Of shape (points,) or (points, points), with a last axis for the columns of y if it has some.
+        """
+        check_is_fitted(self)
+        check_of(of)
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std and return_cov can be asked for.")
+        new = self._read_new(X)
+        values = self._values(new)
+        mean = values[:, 0] if self.dual_coef_.ndim == 1 else values
+        if not (return_std or return_cov):
+            return mean
+        self._refuse_similarities()
+        points = Points(new)
+        noise = self._noise_of(of)
+        if return_std:
+            std = np.sqrt(self._known.variance(points) + noise)
+            return mean, self._in_units(std, self._unit)
+        with np.errstate(over="ignore"):
+            cov = self._in_units(self._covariance(points, noise), self._unit**2)
+        if not np.isfinite(cov).all():
+            raise FloatingPointError(
+                f"covariances in units of {self._unit.max():.3g} squared leave the range of float64; scale the targets."
+            )
+        return mean, cov
+
+    def _covariance(self, points: Points, noise: float) -> np.ndarray:
+        """Return the covariances in normalised units."""
+        m, n = len(points), self.shape_fit_[0]
+        needed = 8 * m * (n + 2 * m)
+        if needed > _SMALL:
+            Budget(self.budget).require(
+                needed,
+                f"the covariances of {m} points",
+                "ask for fewer at a time, for return_std, or raise the budget.",
+            )
+        cov = self._known.covariance(points)
+        cov.flat[:: len(cov) + 1] += noise
+        return cov
+
+    def _refuse_similarities(self) -> None:
+        if self._kind == "similarities":
+            raise ValueError(
+                "with kernel='precomputed' the similarities of new points to themselves are not known, so there is no "
+                "deviation; pass a kernel object, such as Precomputed(all similarities) with indices as points."
+            )
+
+    def _in_units(self, values: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        return values * unit[0] if self.dual_coef_.ndim == 1 else values[..., None] * unit
+
+    def _noise_of(self, of: str) -> float:
+        if of == "function":
+            return 0.0
+        if np.ndim(self.noise_):
+            raise ValueError(
+                "the noise was given for each training sample, and that of new points is not known; ask for "
+                "of='function' and add their noise variance yourself."
+            )
+        return float(self.noise_)
+
+    @property
+    def _known(self) -> Posterior:
+        """The posterior; computed again for a model that was stored."""
+        if not hasattr(self, "_posterior"):
+            points = self._points()
+            shift = self.noise_ + self.jitter_
+            if self.log_marginal_likelihood_value_ is None:
+                self._posterior = ByGradients(Gram(self.kernel_, points, budget=self.budget), shift)
+            else:
+                found = Evidence(points, self._normalised).factor(self.kernel_, shift, careful=True)
+                self._posterior = ByFactor(self.kernel_, points, shift + found.jitter, found.values)
+        return self._posterior
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_posterior"}
+
+    def _points(self) -> Points:
+        return Points(np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_)
+
+    def log_density(self, X: Any, y: Any) -> np.ndarray:
+        r"""Return the logarithm of the predictive density of each target.
+
+        .. math:: \log N\bigl(y_i \mid E f(x_i), \operatorname{var} f(x_i) + \sigma^2\bigr)
+
+        Parameters
+        ----------
+        X, y
+            New points and their targets. Minus the mean of what is returned is the negative log predictive density.
+
+        Returns
+        -------
+        ndarray
+            In the shape of y.
+        """
+        mean, std = self.predict(X, return_std=True, of="target")
+        y = np.asarray(y, dtype=np.float64)
+        if y.shape != mean.shape:
+            raise ValueError(f"y has shape {y.shape} and predictions have shape {mean.shape}; they must agree.")
+        return _log_normal(y, mean, std)
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, of: str = "function", prior: bool = False
+    ) -> np.ndarray:
+        """Draw functions, or observations, at some points.
+
+        Parameters
+        ----------
+        X
+            The points.
+        n_samples
+            How many draws.
+        random_state
+            Of the draws.
+        of
+            "function", or "target" for draws with noise.
+        prior
+            Whether to draw from the process before it has seen data: that of a model without fit (a kernel whose
+            parameters are known, or are taken from X), or with the parameters that were found.
+
+        Returns
+        -------
+        ndarray
+            (points, draws), or (points, columns of y, draws).
+        """
+        check_of(of)
+        rng = generator(random_state)
+        if prior:
+            covariance, columns, units = self._prior(X, of)
+        else:
+            check_is_fitted(self)
+            self._refuse_similarities()
+            new = self._read_new(X)
+            columns, units = self._values(new), self._unit
+            covariance = self._covariance(Points(new), self._noise_of(of))
+        R = eigen_factor(covariance)
+        draws = np.einsum("rp,rcs->pcs", R, rng.standard_normal((len(R), columns.shape[1], int(n_samples))))
+        found = columns[..., None] + draws * units[:, None]
+        return found[:, 0] if not hasattr(self, "dual_coef_") or self.dual_coef_.ndim == 1 else found
+
+    def _prior(self, X: Any, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if hasattr(self, "kernel_") and self._kind != "similarities":
+            points, kernel, noise = Points(self._read_new(X)), self.kernel_, self._noise_of(of)
+            units, means = self._unit, np.atleast_1d(self.intercept_)
+        else:
+            check_parameters(self)
+            if isinstance(self.kernel, str) and self.kernel == "precomputed":
+                raise ValueError("there are no draws from a precomputed matrix; pass a kernel object.")
+            points = Points(X if self._reads() == "anything" else np.asarray(X, dtype=np.float64))
+            kernel = self._resolved(points.data)
+            noise = float(self.noise) if is_real(self.noise) and of == "target" else 0.0
+            if of == "target" and not is_real(self.noise):
+                raise ValueError(
+                    f"a draw with noise needs its variance, and before a fit noise={self.noise!r} is none; pass "
+                    "a number."
+                )
+            units, means = np.ones(1), np.zeros(1)
+        covariance = np.empty((len(points), len(points)))
+        fill(kernel, points, covariance)
+        covariance.flat[:: len(points) + 1] += noise
+        return covariance, np.broadcast_to(means, (len(points), len(means))), units
+
+    # -- what the data say ------------------------------------------------------------------------------
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        r"""Return the log marginal likelihood of the training targets, and its gradient.
+
+        .. math:: -\tfrac12 y^T (K + \sigma^2 I)^{-1} y - \tfrac12 \log\det(K + \sigma^2 I) - \tfrac n2 \log 2\pi
+
+        for (normalised) targets; for several columns the sum.
+
+        Parameters
+        ----------
+        theta
+            Logarithms of the free parameters, in the order of `theta_names_`; None for those that were found.
+        eval_gradient
+            Whether to return the gradient in theta, too.
+        """
+        check_is_fitted(self)
+        at = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
+        if at.shape != self.theta_.shape:
+            raise ValueError(
+                f"theta has shape {at.shape}; there are {len(self.theta_)} free parameters: "
+                f"{', '.join(self.theta_names_) or 'none'}."
+            )
+        if theta is None and not eval_gradient and self.log_marginal_likelihood_value_ is not None:
+            return self.log_marginal_likelihood_value_
+        points, n = self._points(), len(self._normalised)
+        Gram(self.kernel_, points, budget=self.budget).budget.require(
+            8 * n * n, f"the factor of a {n} x {n} matrix", "raise the budget."
+        )
+        kernel, noise = self._space.at(at)
+        evidence = Evidence(points, self._normalised)
+        value = evidence.factor(kernel, noise).likelihood
+        if not eval_gradient:
+            return value
+        return value, self._space.slopes(at, *evidence.gradient(kernel))
+
+    def loo_predict(self) -> tuple[np.ndarray, np.ndarray]:
+        r"""Return mean and deviation of each training target given all the others.
+
+        .. math:: y_i - a_i / G_{ii}, \quad G_{ii}^{-1/2}, \qquad G = (K + \sigma^2 I)^{-1}
+
+        The parameters stay as they are, and so do the mean and the deviation that normalised the targets.
+
+        Returns
+        -------
+        mean, std : ndarray
+            In the shape of y; the noise is included.
+        """
+        check_is_fitted(self)
+        n = self.shape_fit_[0]
+        shift = np.broadcast_to(np.asarray(self.noise_ + self.jitter_, dtype=np.float64), n)
+        inverse = inverse_diagonal(Gram(self.kernel_, self._points(), budget=self.budget), shift)[:, None]
+        mean = self._normalised - self._columns_ / self._unit / inverse
+        std = np.broadcast_to(1.0 / np.sqrt(inverse), mean.shape)
+        mean, std = mean * self._unit + np.atleast_1d(self.intercept_), std * self._unit
+        return (mean[:, 0], std[:, 0]) if self.dual_coef_.ndim == 1 else (mean, std)
+
+    def loo_log_density(self) -> np.ndarray:
+        """Return the log predictive density of each training target given all the others, in the shape of y.
+
+        Their sum, unlike the likelihood, is a verdict on predictions (Rasmussen and Williams 2006, 5.4.2).
+        """
+        mean, std = self.loo_predict()
+        y = self._normalised * self._unit + np.atleast_1d(self.intercept_)
+        return _log_normal(y[:, 0] if mean.ndim == 1 else y, mean, std)
+
+    @property
+    def history_(self) -> np.ndarray:
+        """The course of the search: fields rows, likelihood and seconds, one row for each evaluation."""
+        check_is_fitted(self)
+        return np.array(self._history, dtype=_HISTORY)
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        data = self._read_new(X)
+        target = columns_of(read_targets(self, data, y, True, True)) - self.intercept_
+        training = self._training(data, None, self.kernel_)
+        shift = np.asarray(self.noise_ + self.jitter_, dtype=np.float64)
+        alpha = float(shift.mean())
+        check = partial(
+            check_representer,
+            training.kernel,
+            training.points.data,
+            loss=Squared(),
+            penalty=SquaredNorm(alpha),
+            weights=alpha / shift if shift.ndim else None,
+            intercept=False,
+            strength=alpha,
+            tol=self.residual,
+        )
+        unit = self._unit / unit_of_claims(self._unit)  # 1, unless squares leave the range of float64
+        columns = zip(target.T / unit[:, None], self._columns_.T / unit[:, None], strict=True)
+        return combined([check(y, coefficients=a) for y, a in columns])
+
+
+def check_of(of: Any) -> None:
+    """Raise ValueError unless it is said by name whether noise counts."""
+    if of not in ("function", "target"):
+        raise ValueError(f"of={of!r} must be 'function' (without noise) or 'target' (a new observation, with noise).")
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from whatever scikit-learn takes for a random state."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _log_normal(y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    if not (std > 0).all():
+        i = int(np.argmin(std.ravel()))
+        raise ValueError(
+            f"the deviation of target {i} is 0, so that its density is infinite or 0; fit with noise > 0 to compare "
+            "densities."
+        )
+    return np.asarray(-0.5 * ((y - mean) / std) ** 2 - np.log(std) - 0.5 * math.log(2 * math.pi))

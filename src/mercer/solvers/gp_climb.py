@@ -1,0 +1,183 @@
+"""Maximisation of a smooth function of few parameters between bounds, at few evaluations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+_STEP = 2.0  # the most that a parameter moves at once: logarithms, so a factor of 7
+_ENOUGH = 1e-4  # share of the slope that a step must gain (Armijo)
+_LITTLE = 1e-3  # gain of a step, in units of the largest slope that is let be, that is not worth the next
+_TRIES = 12  # shorter steps that are tried
+
+
+class Objective(Protocol):
+    """A function whose value is known before its slopes, which are as dear again."""
+
+    def value(self, theta: np.ndarray) -> float:
+        """Return the value; -inf where there is none."""
+
+    def slopes(self) -> np.ndarray:
+        """Return the slopes where the value was last asked for."""
+
+
+@dataclass
+class Top:
+    """Where a climb ended.
+
+    Attributes
+    ----------
+    theta
+        The parameters.
+    value
+        The value there.
+    curvature
+        Of the negative of the function, as far as the steps have shown it; None if there were none.
+    steps
+        How many were taken.
+    stopped
+        "converged", or what ended it before.
+    """
+
+    theta: np.ndarray
+    value: float
+    curvature: np.ndarray | None
+    steps: int
+    stopped: str = "converged"
+
+
+def climb(
+    objective: Objective,
+    start: np.ndarray,
+    limits: np.ndarray,
+    *,
+    curvature: np.ndarray | None = None,
+    tol: float = 1e-2,
+    max_iter: int = 200,
+    watch: Callable[[], str | None] = lambda: None,
+) -> Top:
+    r"""Climb from `start` to a local maximum by Newton steps with a secant approximation of the curvature.
+
+    .. math:: B_{FF} p_F = g_F, \qquad F = \{i : \theta_i \text{ is not pressed against a bound}\}
+
+    B is updated by the formula of Broyden, Fletcher, Goldfarb and Shanno, damped as by Powell (1978) so that it stays
+    positive definite where the function is not concave. Unlike with a limited memory, it can be handed on: a climb on
+    some of the data shows the curvature on all of it.
+
+    Parameters
+    ----------
+    objective
+        What to maximise.
+    start, limits
+        Where to start, and one row (low, high) for each parameter.
+    curvature
+        B at the start, if a similar climb has found one.
+    tol
+        Stop when no slope exceeds this, or when the last step and the next gain less than a thousandth of it.
+    max_iter
+        The most steps.
+    watch
+        Asked after each step; what it returns ends the climb.
+
+    Examples
+    --------
+    >>> class Hill:
+    ...     def value(self, theta):
+    ...         self.theta = theta
+    ...         return -float(((theta - [1.0, 5.0]) ** 2).sum())
+    ...     def slopes(self):
+    ...         return -2 * (self.theta - [1.0, 5.0])
+    >>> climb(Hill(), np.zeros(2), np.array([[-3.0, 3.0], [-3.0, 3.0]])).theta.round(3)
+    array([1., 3.])
+    """
+    low, high = limits.T
+    theta = np.clip(start, low, high)
+    value = objective.value(theta)
+    if not len(theta) or value == -math.inf:
+        return Top(theta, value, curvature, 0)
+    g = objective.slopes()
+    B, fresh = (np.eye(len(theta)), True) if curvature is None else (curvature, False)
+    gained = math.inf
+    steps, stopped = 0, "converged"
+    while True:
+        free = ~(((theta <= low) & (g < 0)) | ((theta >= high) & (g > 0)))
+        largest = float(np.abs(g[free]).max(initial=0.0))
+        if largest <= tol:
+            break
+        if fresh:
+            B = np.eye(len(theta)) * largest
+        p = _direction(B, g, free)
+        if max(0.5 * float(g @ p), gained) < _LITTLE * tol:
+            break
+        if steps >= max_iter:
+            stopped = f"max_iter={max_iter} reached"
+            break
+        reason = watch()
+        if reason is not None:
+            stopped = reason
+            break
+        p *= min(1.0, _STEP / float(np.abs(p).max()))
+        found = _along(objective, theta, value, g, p, low, high)
+        if found is None:
+            if fresh:
+                break  # the slopes say up and the values do not: rounding
+            fresh, gained = True, math.inf
+            value = objective.value(theta)
+            g = objective.slopes()
+            continue
+        steps += 1
+        s, new = found[0] - theta, objective.slopes()
+        B = _updated(B, s, g - new, fresh)
+        fresh, gained = False, found[1] - value
+        (theta, value), g = found, new
+    return Top(theta, value, None if fresh else B, steps, stopped)
+
+
+def _direction(B: np.ndarray, g: np.ndarray, free: np.ndarray) -> np.ndarray:
+    p = np.zeros(len(g))
+    at = np.flatnonzero(free)
+    try:
+        p[at] = cho_solve(cho_factor(B[np.ix_(at, at)]), g[at])
+    except LinAlgError:
+        p[at] = g[at] / float(np.abs(g[at]).max())
+    return p
+
+
+def _along(
+    objective: Objective,
+    theta: np.ndarray,
+    value: float,
+    g: np.ndarray,
+    p: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> tuple[np.ndarray, float] | None:
+    """Return a point on the way of the step, bent along the bounds, that gains enough; None where there is none."""
+    t = 1.0
+    for _ in range(_TRIES):
+        new = np.clip(theta + t * p, low, high)
+        hoped = float(g @ (new - theta))
+        there = objective.value(new)
+        if there >= value + _ENOUGH * hoped and there > value:
+            return new, there
+        bend = hoped - (there - value)  # of the parabola through both values with this slope
+        t *= float(np.clip(0.5 * hoped / bend, 0.1, 0.5)) if math.isfinite(bend) and bend > 0 else 0.1
+    return None
+
+
+def _updated(B: np.ndarray, s: np.ndarray, y: np.ndarray, fresh: bool) -> np.ndarray:
+    sy = float(s @ y)
+    if fresh and sy > 0:
+        B = np.eye(len(s)) * (float(y @ y) / sy)
+    Bs = B @ s
+    sBs = float(s @ Bs)
+    if sy < 0.2 * sBs:
+        share = 0.8 * sBs / (sBs - sy)
+        y = share * y + (1 - share) * Bs
+        sy = float(s @ y)
+    return np.asarray(B - np.outer(Bs, Bs) / sBs + np.outer(y, y) / sy)

@@ -1,0 +1,117 @@
+"""Posterior variances at a fraction of the price where the kernel matrix is of low rank, with a bound on the error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import blas, cho_factor
+
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.points import Comparison, Points
+from mercer.solvers.cholesky import rounding
+from mercer.solvers.pivoted import Pivoted
+from mercer.solvers.products import Products
+
+_LEFT = 1e-6  # trace that may be left of K, in units of the noise
+_SURE = 2e-6  # relative error of a variance that the bound must allow for
+_BLOCK = 256  # columns drawn at a time
+_CHUNK = 2_048  # columns of R that are weighted at a time
+_TILE = 1 << 25  # bytes of kernel values at a time
+
+
+class LowRank:
+    r"""The process as one with the kernel matrix R'R, which leaves the trace t of K - R'R out, plus a small rest.
+
+    .. math:: \operatorname{var} f(x) \approx e + \rho^T (I + R S^{-1} R^T)^{-1} \rho, \qquad
+              \rho = L_P^{-1} k_P(x), \quad e = k(x, x) - |\rho|^2
+
+    with the pivots P. Write f = g + h, where h is what the values at P leave open. The first term is the variance of h
+    before the data are seen, the second, u, that of g after they are seen if h is ignored. What is neglected is at
+    most :math:`2 \sqrt{\delta e u} + \delta e` with :math:`\delta = t / \min_i s_i`, by Cauchy and Schwarz: the data
+    say about h through the noise alone, which hides it by that factor.
+
+    Parameters
+    ----------
+    kernel
+        With every parameter known.
+    pivots
+        The points P.
+    root
+        L_P, lower triangular.
+    inner
+        The lower Cholesky factor of I + R S^-1 R'.
+    delta
+        As above.
+    """
+
+    def __init__(self, kernel: Kernel, pivots: Points, root: np.ndarray, inner: np.ndarray, delta: float) -> None:
+        self.kernel, self.pivots, self.root, self.inner, self.delta = kernel, pivots, root, inner, delta
+
+    @property
+    def rank(self) -> int:
+        """The number of pivots."""
+        return len(self.pivots)
+
+    @classmethod
+    def of(cls, gram: Gram, shift: float | np.ndarray, most: int) -> LowRank | None:
+        """Return the kernel matrix as one of rank at most `most`; None where too much would be left out."""
+        least = float(np.min(shift))
+        products = Products(gram)
+        goal = _LEFT * least
+        if most < 1 or goal < rounding(products):
+            return None
+        pivoted = Pivoted(products, most, single=False)
+        known: list[tuple[int, float]] = []
+        while pivoted.trace > goal:
+            if pivoted.exhausted or _hopeless(known, pivoted.rank, pivoted.trace, goal, most):
+                return None
+            known.append((pivoted.rank, pivoted.trace))
+            pivoted.grow(_BLOCK)
+        if not pivoted.rank:
+            return None
+        at = pivoted.pivots
+        root = np.asfortranarray(np.tril(pivoted.R[:, at].T))
+        inner = np.eye(len(at))
+        weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), products.n))
+        for i in range(0, products.n, _CHUNK):
+            part = pivoted.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
+            inner += part @ part.T
+        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0]
+        return cls(gram.kernel, Points(gram.left.take(at).data), root, np.asfortranarray(factor), pivoted.trace / least)
+
+    def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
+        """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
+        m, r = len(new), self.rank
+        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        certain = np.empty(m, dtype=bool)
+        step = min(m, max(64, _TILE // (8 * r)))
+        tile = np.empty((step, r))
+        for i in range(0, m, step):
+            rows = slice(i, min(i + step, m))
+            part = tile[: rows.stop - i]
+            compared = Comparison(self.kernel.of, new.take(rows), self.pivots)
+            if compared.dtype == part.dtype:
+                compared.dense(part)
+            else:
+                part[...] = compared.dense()
+            rho = blas.dtrsm(1.0, self.root, part.T, lower=1, overwrite_b=1).T
+            open_ = np.maximum(found[rows] - np.einsum("ij,ij->i", rho, rho), 0.0)
+            u = blas.dtrsm(1.0, self.inner, rho.T, lower=1, overwrite_b=1).T
+            seen = np.einsum("ij,ij->i", u, u)
+            found[rows] = open_ + seen
+            missed = 2 * np.sqrt(self.delta * open_ * seen) + self.delta * open_
+            certain[rows] = missed <= _SURE * found[rows]
+        return found, certain
+
+
+def _hopeless(known: list[tuple[int, float]], rank: int, trace: float, goal: float, most: int) -> bool:
+    """Whether the trace falls too slowly to reach the goal by rank `most`; judged by the last doubling of the rank."""
+    earlier = [k for k in known if 0 < k[0] <= rank / 2]
+    if rank < min(most / 4, 1024) or not earlier:
+        return False
+    r, before = earlier[-1]
+    # Eigenvalues of smooth kernels fall faster than any power, in the best case as a geometric series.
+    rate = math.log(before / trace) / (rank - r)
+    return rate <= 0 or rank + math.log(trace / goal) / rate > 1.3 * most
