@@ -25,7 +25,8 @@ def positive(value: Any) -> bool:
     return is_real(value) and value > 0
 
 
-def _whole(value: Any, low: int) -> bool:
+def whole(value: Any, low: int) -> bool:
+    """Return whether the value is an integer of at least `low`."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= low
 
 
@@ -41,14 +42,14 @@ _RULES: Rules = {
         lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
         f"a kernel object, a function of two sets of points, or one of {', '.join(map(repr, NAMES))}",
     ),
-    "degree": (lambda v: _whole(v, 1), "a whole number >= 1"),
+    "degree": (lambda v: whole(v, 1), "a whole number >= 1"),
     "gamma": (
         lambda v: v in ("scale", "auto") if isinstance(v, str) else positive(v) and v < math.inf,
         "a number > 0, 'scale' or 'auto'",
     ),
     "coef0": (lambda v: is_real(v) and math.isfinite(v), "a finite number"),
     "tol": (lambda v: positive(v) and v < 1, "a relative duality gap with 0 < tol < 1"),
-    "max_iter": (lambda v: _whole(v, -1), "a whole number >= 0, or -1 for no limit"),
+    "max_iter": (lambda v: whole(v, -1), "a whole number >= 0, or -1 for no limit"),
     "time_limit": (lambda v: v is None or positive(v), "a number of seconds > 0, or None for no limit"),
     "class_weight": (
         lambda v: v is None or v == "balanced" or isinstance(v, dict),
@@ -68,7 +69,7 @@ _RULES: Rules = {
     ),
     "solver": (lambda v: isinstance(v, str) and v in SOLVERS, f"one of {', '.join(map(repr, SOLVERS))}"),
     "fit_intercept": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
-    "verbose": (lambda v: isinstance(v, bool) or _whole(v, 0), "0 (silent) or 1 (a progress bar)"),
+    "verbose": (lambda v: isinstance(v, bool) or whole(v, 0), "0 (silent) or 1 (a progress bar)"),
 }
 
 

@@ -1,0 +1,95 @@
+"""What the models of the images phi(x) of the data in H share: they read X by its kernel and need no targets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.estimators.kernel_ridge import NAMES, ridge_kernel
+from mercer.estimators.parameters import Rules, positive
+from mercer.estimators.training import KernelData, Training
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.points import Points
+
+_SMALL, _ENOUGH = 1500, 128 * 2**20  # points whose decomposition takes no more bytes than any machine has
+
+KERNEL_RULES: Rules = {
+    "kernel": (
+        lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
+        f"a kernel object, a function of two points, or one of {', '.join(map(repr, NAMES))}",
+    ),
+    "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
+    "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
+}
+
+
+class Images(KernelData):
+    """A model of the points phi(x_i) of H; scikit-learn's kernels by name, as `KernelRidge` reads them."""
+
+    _rules: ClassVar[Rules] = KERNEL_RULES
+    dtype: ClassVar[str] = "float64"  # what `KernelData` turns numbers into
+
+    def _resolved(self, data: Any) -> Kernel:
+        return ridge_kernel(self, data)
+
+    def _gram(self, training: Training) -> Gram:
+        if self.budget is None and len(training.points) <= _SMALL:
+            return Gram(training.kernel, training.points, budget=_ENOUGH)  # without asking the system what is free
+        return super()._gram(training)
+
+    def _read_new(self, X: Any) -> Any:
+        data = super()._read_new(X)
+        return data if self._kind == "anything" else data.astype(np.float64, copy=False)
+
+    def _keep_data(self, data: Any, kernel: Kernel) -> None:
+        """Set the attributes that describe the training data."""
+        self.shape_fit_ = tuple(data.shape) if hasattr(data, "shape") else (len(data),)
+        self.X_fit_ = data
+        self.kernel_ = kernel
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Read the training points once for all that is asked about new ones."""
+        self._centres = Points(self._points_fit, "X_fit_")
+
+    @property
+    def _points_fit(self) -> Any:
+        """The training points as the kernel compares them: for kernel="precomputed", their numbers."""
+        return np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
+
+    def _sums(self, data: Any, coefficients: np.ndarray) -> np.ndarray:
+        """Return sum_i k(x, x_i) c_ij at validated new points x, in float64, in tiles."""
+        if self._kind == "similarities":
+            return np.asarray(data @ coefficients, dtype=np.float64)
+        return np.asarray(Gram(self.kernel_, data, self._centres).matvec(coefficients), dtype=np.float64)
+
+    def _own(self, data: Any) -> np.ndarray:
+        """Return k(x, x) at validated new points."""
+        if self._kind == "similarities":
+            raise ValueError(
+                f"{type(self).__name__} with kernel='precomputed' knows the similarities of new points to the training "
+                "samples, not to themselves, and so no distances; pass a kernel object."
+            )
+        return np.asarray(self.kernel_.diag(data), dtype=np.float64)
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in super().__getstate__().items() if name != "_centres"}
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "X_fit_"):
+            self._prepare()
+
+
+def centred_trace(gram: Gram, row_sums: np.ndarray) -> float:
+    """Return the trace of (I - 11'/n) K (I - 11'/n), from the diagonal and the row sums of K."""
+    n = len(row_sums)
+    return max(float(gram.trace()) - float(row_sums.sum()) / n, 0.0)
+
+
+def like(X: Any, values: np.ndarray) -> np.ndarray:
+    """Return the values in float32 where X is an array of such."""
+    return values.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else values
