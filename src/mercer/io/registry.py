@@ -1,0 +1,206 @@
+"""Which classes a model file may name: mercer's, some of scikit-learn's, and those that a user registers."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from importlib import import_module
+from typing import Any, TypeVar
+
+from sklearn.base import BaseEstimator
+
+from mercer.estimators.kernel_names import FromMatrices
+from mercer.kernels import Kernel, register_kernel
+from mercer.kernels.state import NotRegistered
+
+__all__ = ["Entry", "NotRegistered", "entry_named", "entry_of", "function_named", "function_name", "register"]
+
+T = TypeVar("T")
+
+# Modules by the names under which their classes are written. `None`: all public classes of that folder.
+_LIBRARY: dict[str, tuple[str, ...] | None] = {
+    "mercer.estimators": None,
+    "mercer.losses": None,
+    "mercer.certify": ("Certificate",),
+    "mercer.rkhs": ("RKHSFunction", "RKHSVector"),
+    "mercer.features": ("Monomials", "RandomFourier", "TaylorFeatures", "TensorFeatures"),
+    "mercer.features.combine": ("ConstantColumn", "Times"),
+    "mercer.kernels.maps": ("Applied", "Columns", "Mapped"),
+    "mercer.estimators.expansion": ("Expansion",),
+    "mercer.estimators.views": ("SecondView",),
+    "mercer.rkhs.density": (
+        "GaussianWindow",
+        "LaplacianWindow",
+        "MaternWindow",
+        "StudentWindow",
+        "WendlandWindow",
+    ),
+    "mercer.solvers.gp_space": ("Space",),
+    "mercer.solvers.pegasos": ("Watched",),
+    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
+    "sklearn.compose": ("ColumnTransformer", "TransformedTargetRegressor", "make_column_selector"),
+    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
+    "sklearn.preprocessing": (
+        "FunctionTransformer",
+        "KBinsDiscretizer",
+        "LabelBinarizer",
+        "LabelEncoder",
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "Normalizer",
+        "OneHotEncoder",
+        "OrdinalEncoder",
+        "PolynomialFeatures",
+        "PowerTransformer",
+        "QuantileTransformer",
+        "RobustScaler",
+        "StandardScaler",
+    ),
+    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
+    "sklearn.feature_selection": ("VarianceThreshold",),
+    "sklearn.calibration": ("CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"),
+    "sklearn.isotonic": ("IsotonicRegression",),
+    "sklearn.model_selection": ("GroupKFold", "KFold", "LeaveOneOut", "ShuffleSplit", "StratifiedKFold"),
+}
+
+register_kernel(FromMatrices)  # the one kernel outside mercer.kernels
+
+_CLASSES: dict[str, type] = {}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A class that may be written, and what it is written as.
+
+    Attributes
+    ----------
+    name
+        What files call it.
+    cls
+        The class.
+    arguments
+        What it is made with, each of which is an attribute of the same name; None for an estimator, which has
+        parameters and, once it is fitted, attributes beside them.
+    """
+
+    name: str
+    cls: type
+    arguments: tuple[str, ...] | None
+
+
+def register(thing: T, name: str | None = None) -> T:
+    """Let models with a class or a function of one's own be saved by name, and loaded again; also a decorator.
+
+    A model file names classes and never brings code along: it can only be loaded where they are registered, too. All
+    classes of mercer are, and the preprocessing of scikit-learn.
+
+    Parameters
+    ----------
+    thing
+        A class of kernels, losses, penalties or estimators, or a function that a kernel is made of. A class that is
+        neither a kernel nor an estimator is written as the arguments of its constructor, which must be its attributes.
+    name
+        What files call it; the name of the class or function unless given.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> @mercer.io.register
+    ... class Quartic:
+    ...     def value(self, t):
+    ...         return t**4
+    ...     def derivative(self, t):
+    ...         return 4 * t**3
+    """
+    if not callable(thing):
+        raise TypeError(f"register takes a class or a function; it got {thing!r:.80}.")
+    if inspect.isclass(thing) and issubclass(thing, Kernel):
+        if name not in (None, thing.__name__):
+            raise ValueError(f"kernels are written by the name of their class, {thing.__name__!r}, not as {name!r}.")
+        register_kernel(thing)
+        return thing
+    own: str = name or getattr(thing, "__name__", "") or ""
+    if not own.isidentifier():
+        raise ValueError(f"{thing!r:.80} has no name to be written by; pass one, as in register(thing, 'my_name').")
+    known: dict[str, Any] = _CLASSES if inspect.isclass(thing) else _FUNCTIONS
+    other = known.get(own)
+    if other is not None and _place(other) != _place(thing):
+        raise ValueError(f"{_place(other)} is registered as {own!r} already; pass another name for {_place(thing)}.")
+    if inspect.isclass(thing):
+        arguments_of(thing)  # says what cannot be written
+    known[own] = thing
+    return thing
+
+
+def entry_of(cls: type) -> Entry | None:
+    """Return how objects of a class are written; None where it is not registered."""
+    for name, registered in _CLASSES.items():
+        if registered is cls:
+            return Entry(name, cls, arguments_of(cls))
+    for module in _LIBRARY:
+        if module in sys.modules:
+            for name in _names(module):
+                if getattr(sys.modules[module], name, None) is cls:
+                    return Entry(f"{module}.{name}", cls, arguments_of(cls))
+    return None
+
+
+def entry_named(name: str) -> Entry:
+    """Return the class that a file names."""
+    if name in _CLASSES:
+        return Entry(name, _CLASSES[name], arguments_of(_CLASSES[name]))
+    module, _, own = name.rpartition(".")
+    if module in _LIBRARY and own in _names(module):
+        cls = getattr(import_module(module), own, None)
+        if inspect.isclass(cls):
+            return Entry(name, cls, arguments_of(cls))
+    raise NotRegistered(
+        f"it names the class {name!r:.80}, which is not registered here; import the module that defines it and call "
+        f"mercer.io.register({own or name:.80}) first."
+    )
+
+
+def function_name(function: Any) -> str | None:
+    """Return the name of a registered function."""
+    return next((name for name, known in _FUNCTIONS.items() if known is function), None)
+
+
+def function_named(name: str) -> Any:
+    """Return the function that a file names."""
+    if name not in _FUNCTIONS:
+        raise NotRegistered(
+            f"it names the function {name!r:.80}, which is not registered here; import the module that defines it and "
+            f"call mercer.io.register({name:.80}) first."
+        )
+    return _FUNCTIONS[name]
+
+
+def _names(module: str) -> tuple[str, ...]:
+    names = _LIBRARY[module]
+    return tuple(import_module(module).__all__) if names is None else names
+
+
+def arguments_of(cls: type) -> tuple[str, ...] | None:
+    """Return the arguments of a class's constructor; None for an estimator."""
+    if issubclass(cls, BaseEstimator):
+        return None
+    if is_dataclass(cls):
+        return tuple(f.name for f in fields(cls) if f.init)
+    if hasattr(cls, "_fields"):  # a named tuple
+        return tuple(cls._fields)
+    if cls.__init__ is object.__init__:  # type: ignore[misc]
+        return ()
+    found = inspect.signature(cls).parameters.values()
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found):
+        raise TypeError(
+            f"the constructor of {_place(cls)} takes any arguments, so that what an object was made with cannot be "
+            "known; name them."
+        )
+    return tuple(p.name for p in found)
+
+
+def _place(thing: Any) -> str:
+    return f"{getattr(thing, '__module__', '?')}.{getattr(thing, '__qualname__', thing)}"

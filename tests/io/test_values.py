@@ -1,0 +1,158 @@
+"""Data of every kind comes back as it was; what is not data is refused in a sentence."""
+
+import datetime
+import math
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+import mercer.io
+
+NUMBERS = st.integers() | st.floats() | st.booleans() | st.none()
+TEXTS = st.text(st.characters(codec=None), max_size=6)
+KEYS = TEXTS | st.integers() | st.tuples(st.integers(), TEXTS)
+DTYPES = st.one_of(
+    hnp.boolean_dtypes(),
+    hnp.integer_dtypes(),
+    hnp.unsigned_integer_dtypes(),
+    hnp.floating_dtypes(sizes=(16, 32, 64)),
+    hnp.unicode_string_dtypes(max_len=5),
+    hnp.byte_string_dtypes(max_len=5),
+    hnp.datetime64_dtypes(),
+    hnp.timedelta64_dtypes(),
+)
+ARRAYS = hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+VALUES = st.recursive(
+    NUMBERS | TEXTS | ARRAYS,
+    lambda inner: (
+        st.lists(inner, max_size=20)
+        | st.lists(inner, max_size=5).map(tuple)
+        | st.dictionaries(KEYS, inner, max_size=4)
+        | st.lists(st.tuples(st.integers(), st.floats()), min_size=17, max_size=20)
+        | st.lists(st.lists(st.floats(), max_size=3), min_size=17, max_size=20)
+    ),
+    max_leaves=12,
+)
+
+
+def again(value, folder):
+    mercer.io.save(value, folder / "value.mercer")
+    return mercer.io.load(folder / "value.mercer")
+
+
+def assert_same(a, b):
+    if isinstance(a, np.ndarray):
+        assert type(b) is np.ndarray
+        assert a.dtype.newbyteorder("=") == b.dtype
+        assert a.shape == b.shape
+        if a.dtype == object:
+            for x, y in zip(a.ravel(), b.ravel(), strict=True):
+                assert_same(x, y)
+        else:
+            assert a.astype(a.dtype.newbyteorder("=")).tobytes() == b.tobytes()
+        assert b.flags.writeable
+        return
+    assert type(a) is type(b)
+    if isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for x, y in zip(a.values(), b.values(), strict=True):
+            assert_same(x, y)
+    elif isinstance(a, float | np.floating):
+        assert a == b or (math.isnan(a) and math.isnan(b))
+        assert math.copysign(1, a) == math.copysign(1, b) or math.isnan(a)
+    else:
+        assert a == b
+
+
+@settings(max_examples=150)
+@given(VALUES)
+def test_data_comes_back(tmp_path_factory, value):
+    assert_same(value, again(value, tmp_path_factory.getbasetemp()))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.float32(0.1),
+        np.int8(-3),
+        np.bool_(True),
+        np.str_("é"),
+        np.datetime64("2024-02-29"),
+        slice(1, None, 2),
+        np.dtype("<f4"),
+        np.dtype("O"),
+        np.float64,
+        float,
+        list("abcdefghijklmnopqrstuvw"),
+        tuple(range(40)),
+        ["\ud800", *"abcdefghijklmnopqrstuvw"],
+        np.array(["x", None, float("nan"), 3], dtype=object),
+        np.array([["x", "yy"], ["", "z"]], dtype=object),
+        np.arange(6.0).reshape(2, 3).T,
+        np.arange(12.0)[::2],
+        np.arange(6, dtype=">i4"),
+        {"a": {1: (2, 3)}, ("b", 2): [None]},
+    ],
+    ids=range(19),
+)
+def test_values_of_numpy_and_python(value, tmp_path):
+    found = again(value, tmp_path)
+    assert_same(value, found)
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        assert value.flags.f_contiguous == found.flags.f_contiguous
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csc_array", "csr_matrix", "csc_matrix", "coo_array", "lil_matrix"])
+def test_sparse_matrices(kind, tmp_path):
+    A = getattr(sparse, kind)(np.eye(4)[:, :3] * 2.5)
+    found = again(A, tmp_path)
+    assert isinstance(found, sparse.sparray) == isinstance(A, sparse.sparray)
+    assert np.array_equal(found.toarray(), A.toarray())
+    if kind[:3] in ("csr", "csc"):
+        assert type(found) is type(A)
+
+
+def test_tables(tmp_path):
+    table = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None], 3: [True, False]})
+    found = again(table, tmp_path)
+    assert list(found.columns) == ["a", "b", 3]
+    assert found["b"][0] == "x"
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (lambda x: x, r"model is the function .*lambda.*, and a model file holds no code\. Register it by name"),
+        ({"lock": threading.Lock()}, r"model\.0 is a _thread\.lock, which model files do not know"),
+        ([object()], r"model\.0 is a builtins\.object, which model files do not know; if it is yours, register it"),
+        (1j, "model is a builtins.complex"),
+        (np.zeros(2, complex), "model is an array of complex128, which cannot be saved; use float64"),
+        (np.ma.masked_array([1.0], [True]), "model is a masked array, which cannot be saved; fill it"),
+        (datetime.date(2024, 2, 29), r"model is a datetime\.date"),
+        (datetime.date, "model is the class date, which is not data"),
+    ],
+    ids=range(8),
+)
+def test_what_is_no_data_is_refused(value, sentence, tmp_path):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        mercer.io.save(value, tmp_path / "no.mercer")
+    assert not list(tmp_path.iterdir())
+
+
+def test_facts_are_kept_beside_the_model(tmp_path):
+    facts = {"target": "price", "scores": [0.5, 0.25], "columns": {"age": "number"}}
+    mercer.io.save(mercer.RBF(2.0), tmp_path / "k.mercer", facts=facts)
+    assert mercer.io.facts(tmp_path / "k.mercer") == facts
+    assert mercer.io.load(tmp_path / "k.mercer") == mercer.RBF(2.0)
+    mercer.io.save(mercer.RBF(2.0), tmp_path / "k.mercer")
+    assert mercer.io.facts(tmp_path / "k.mercer") == {}
