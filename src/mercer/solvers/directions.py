@@ -14,7 +14,7 @@ from mercer.solvers.squared_norm import EPS, Task
 
 _FLOPS = 25e9  # of a factorisation, in a second
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
-_ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
+ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
 _LEARNED = 64  # products at most from which the preconditioner learns
 _STEPS = 500  # of one run of conjugate gradients without corrections
 
@@ -88,7 +88,7 @@ class Directions:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the solution in the active rows, 0 elsewhere, and K times it."""
         systems = self.systems
-        if systems.method == "cg" and forcing >= _ROUGH and systems.products.single:
+        if systems.method == "cg" and forcing >= ROUGH and systems.products.single:
             rough = self._rough(shift, right, forcing)
             if rough is not None:
                 return rough

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.points.budget import readable
-from mercer.solvers.directions import Directions
+from mercer.solvers.directions import ROUGH, Directions
 from mercer.solvers.journal import FLOOR, Journal
 from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, held
 
@@ -255,7 +255,8 @@ class Newton:
         if t == 1.0 and self._last <= _LOCAL * size and predicted > 0.1 * self._last:
             self.forcing *= 0.1  # close by, only inexact steps make slow progress
         elif t < 0.5:
-            self.forcing = max(0.1 * self.forcing, min(self.forcing, _TIGHTEST))
+            tightest = _TIGHTEST if self._short > 1 else ROUGH
+            self.forcing = max(0.1 * self.forcing, min(self.forcing, tightest))
         self.forcing = max(min(self.forcing, _SHARE * math.sqrt(predicted / size)), 1e-12)
         self._last = predicted
 
