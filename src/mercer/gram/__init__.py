@@ -1,7 +1,24 @@
 """Kernel matrices as operators, inside a memory budget."""
 
+from mercer.gram.eigen import Eigenpairs, top_eigenpairs
 from mercer.gram.gram import Gram
+from mercer.gram.parameter import Parameter, parameters, with_parameters
 from mercer.gram.repair import Repaired, repair
+from mercer.gram.sensitivity import parameter_gradient
+from mercer.gram.slope import gradient
 from mercer.gram.verdict import Verdict, verdict
 
-__all__ = ["Gram", "Repaired", "Verdict", "repair", "verdict"]
+__all__ = [
+    "Eigenpairs",
+    "Gram",
+    "Parameter",
+    "Repaired",
+    "Verdict",
+    "gradient",
+    "parameter_gradient",
+    "parameters",
+    "repair",
+    "top_eigenpairs",
+    "verdict",
+    "with_parameters",
+]

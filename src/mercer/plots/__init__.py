@@ -8,5 +8,6 @@ from mercer.plots.before_after import lift
 from mercer.plots.decision import boundary
 from mercer.plots.lifts import LIFTS, Lift
 from mercer.plots.matrix import gram
+from mercer.plots.spectrum import spectrum
 
-__all__ = ["LIFTS", "Lift", "boundary", "gram", "lift"]
+__all__ = ["LIFTS", "Lift", "boundary", "gram", "lift", "spectrum"]
