@@ -9,7 +9,19 @@ import mercer
 
 SOURCE = Path(mercer.__file__).parent
 # The floors, from the bottom up. Whatever is not named here stands above them.
-ORDER = ("points", "features", "kernels", "gram", "losses", "certify", "solvers", "rkhs", "estimators", "io", "selection")
+ORDER = (
+    "points",
+    "features",
+    "kernels",
+    "gram",
+    "losses",
+    "certify",
+    "solvers",
+    "rkhs",
+    "estimators",
+    "io",
+    "selection",
+)
 CORE = ("points", "solvers")  # who calls the core: the engine of pairs, and SMO
 PACKAGES = sorted(p.parent.name for p in SOURCE.glob("*/__init__.py"))
 MODULES = sorted(SOURCE.rglob("*.py"))

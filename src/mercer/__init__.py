@@ -32,14 +32,27 @@ from mercer.kernels import (
     Wendland,
     kernel,
 )
-from mercer.rkhs import RKHSFunction
+from mercer.rkhs import (
+    MercerExpansion,
+    MercerFeatures,
+    RKHSFunction,
+    RKHSVector,
+    hsic_test,
+    mean_embedding,
+    mmd_test,
+)
 
 if TYPE_CHECKING:
     from mercer.estimators import (
         SVC,
         SVR,
+        GaussianProcessRegressor,
+        KernelCCA,
+        KernelDensity,
+        KernelKMeans,
         KernelLogisticRegression,
         KernelMachine,
+        KernelPCA,
         KernelQuantileRegressor,
         KernelRidge,
         KernelRidgeCV,
@@ -53,6 +66,8 @@ if TYPE_CHECKING:
         Perceptron,
         Ridge,
     )
+    from mercer.io import load, save
+    from mercer.selection import KernelSearchCV
 
 __version__ = "0.1.0"
 
@@ -66,20 +81,28 @@ __all__ = [
     "Delta",
     "FromFeatures",
     "FromFunction",
+    "GaussianProcessRegressor",
     "Gram",
     "Intersection",
     "Kernel",
+    "KernelCCA",
+    "KernelDensity",
+    "KernelKMeans",
     "KernelLogisticRegression",
     "KernelMachine",
+    "KernelPCA",
     "KernelQuantileRegressor",
     "KernelRidge",
     "KernelRidgeCV",
     "KernelRobustRegressor",
+    "KernelSearchCV",
     "Laplacian",
     "Linear",
     "LinearSVC",
     "LinearSVR",
     "Matern",
+    "MercerExpansion",
+    "MercerFeatures",
     "Monomials",
     "NuSVC",
     "NuSVR",
@@ -92,6 +115,7 @@ __all__ = [
     "Proof",
     "RBF",
     "RKHSFunction",
+    "RKHSVector",
     "RandomFourier",
     "RationalQuadratic",
     "Repaired",
@@ -104,12 +128,18 @@ __all__ = [
     "TaylorFeatures",
     "Verdict",
     "Wendland",
+    "hsic_test",
     "kernel",
+    "load",
+    "mean_embedding",
+    "mmd_test",
     "repair",
+    "save",
     "verdict",
 ]
 
-_FOLDERS = ("estimators", "losses", "plots", "solvers", "testing")
+_FOLDERS = ("estimators", "io", "losses", "plots", "selection", "solvers", "testing")
+_ELSEWHERE = {"load": "mercer.io", "save": "mercer.io", "KernelSearchCV": "mercer.selection"}
 
 
 def __getattr__(name: str) -> Any:
@@ -118,8 +148,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"mercer.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    estimators = import_module("mercer.estimators")
-    globals().update({known: getattr(estimators, known) for known in estimators.__all__ if known in __all__})
+    folder = import_module(_ELSEWHERE.get(name, "mercer.estimators"))
+    globals().update({known: getattr(folder, known) for known in folder.__all__ if known in __all__})
     return globals()[name]
 
 

@@ -167,7 +167,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         pairs = top_eigenpairs(gram, k, center=True, tol=self.tol, seed=seed)
-        sums = _row_sums(gram)
+        sums = _row_sums(gram) if pairs.sums is None else pairs.sums
         values = self._nonnegative(pairs.values, gram)
         vectors = svd_flip(pairs.vectors, None)[0]
         if self.remove_zero_eig or self.n_components is None:

@@ -1,0 +1,121 @@
+"""What is tried where the user does not say: scales from the distances of the data, penalties on a logarithmic grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+
+from mercer.kernels import RBF, Kernel
+from mercer.points import Comparison, Points
+
+_SAMPLE = 400  # points whose distances are looked at
+_SPAN = (0.1, 3.0)  # times the quantiles below: the smallest and the largest scale
+_KERNEL = ("kernel", "gamma", "degree", "coef0")  # parameters that say which kernel
+
+# The price of errors goes up in half decades; what it is called differs from model to model.
+_GRIDS: dict[str, np.ndarray] = {
+    "C": np.logspace(-2, 3, 11),
+    "alpha": np.logspace(-6, 2, 17),
+    "strength": np.logspace(-6, 2, 17),
+    "nu": np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5]),
+}
+
+
+def scales(X: Any, count: int = 10, seed: int = 0) -> np.ndarray:
+    """Return scales for kernels of distances: a logarithmic grid about the distances between points of X.
+
+    From a tenth of the 10% quantile, where a point is like nobody else, to three times the 90% quantile, where all
+    points are alike and the kernel is nearly linear.
+
+    Parameters
+    ----------
+    X
+        The points: a matrix, a table of numbers, or `Points`.
+    count
+        How many scales.
+    seed
+        Which points are looked at where there are more than some hundreds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection import scales
+    >>> found = scales(np.random.default_rng(0).normal(size=(200, 5)), 5)
+    >>> found.round(1)
+    array([ 0.2,  0.5,  1.5,  4.3, 12.6])
+    """
+    points = Points.of(X)
+    if len(points) > _SAMPLE:
+        some = np.sort(np.random.default_rng(seed).choice(len(points), _SAMPLE, replace=False))
+        points = points.take(some)
+    squares = np.asarray(Comparison(lambda pair: pair.sqdist(1.0), points, None).dense(), dtype=np.float64)
+    distances = np.sqrt(squares[np.triu_indices(len(points), 1)])
+    distances = distances[distances > 0]
+    low, high = np.quantile(distances, [0.1, 0.9]) if distances.size else (1.0, 1.0)
+    return np.geomspace(_SPAN[0] * low, _SPAN[1] * high, count)
+
+
+def default_grid(estimator: Any) -> dict[str, Any]:
+    """Return values to try for the strength of an estimator's penalty, under the name that it has there.
+
+    Examples
+    --------
+    >>> from mercer import SVC, KernelRidge
+    >>> list(default_grid(SVC())), list(default_grid(KernelRidge()))
+    (['C'], ['alpha'])
+    """
+    known = estimator.get_params(deep=False)
+    for name, values in _GRIDS.items():
+        if name in known:
+            return {name: values}
+    raise ValueError(
+        f"there is no default grid for {type(estimator).__name__}, which has none of the parameters "
+        f"{', '.join(_GRIDS)}; give param_grid."
+    )
+
+
+def expand(kernels: Any, X: Any) -> list[Any]:
+    """Return the kernels to try; a class such as RBF stands for itself at ten scales."""
+    if kernels is None:
+        kernels = [RBF]
+    if isinstance(kernels, Kernel | str) or callable(kernels):
+        kernels = [kernels]
+    found: list[Any] = []
+    for k in kernels:
+        if isinstance(k, type) and issubclass(k, Kernel):
+            if "scale" not in getattr(k, "__annotations__", {}):
+                raise ValueError(
+                    f"kernels contains the class {k.__name__}, which has no scale to try; give kernels of that class, "
+                    f"such as {k.__name__}()."
+                )
+            found += [k(scale=float(s)) for s in scales(X)]  # type: ignore[call-arg]
+        else:
+            found.append(k)
+    if not found:
+        raise ValueError("kernels is empty; name at least one, or leave it None for RBF at ten scales.")
+    return found
+
+
+def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any) -> list[dict[str, Any]]:
+    """Return the parameters to try, in the order of scikit-learn's ParameterGrid, each kernel with each of the rest."""
+    grids = [param_grid] if isinstance(param_grid, dict) else param_grid
+    chosen = grids is not None and any(_names_kernel(name) for grid in grids for name in grid)
+    if kernels is not None and chosen:
+        raise ValueError(
+            "both kernels and param_grid say which kernels to try; put the kernels in one of them (a key 'kernel' of "
+            "param_grid is the same as kernels)."
+        )
+    if grids is not None and kernels is None:
+        return list(ParameterGrid(grids))
+    rest = list(ParameterGrid(default_grid(estimator) if grids is None else grids))
+    if "kernel" not in estimator.get_params(deep=False):
+        raise ValueError(
+            f"{type(estimator).__name__} has no parameter 'kernel'; give param_grid with the names that it has."
+        )
+    return [{**others, "kernel": k} for k in expand(kernels, X) for others in rest]
+
+
+def _names_kernel(name: str) -> bool:
+    return name.split("__")[0] in _KERNEL

@@ -1,0 +1,249 @@
+"""Cross-validation over kernels and penalties, at the price of little more than one fit."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.utils.validation import _check_method_params, indexable
+
+from mercer.points.budget import Budget
+from mercer.points.threads import run
+from mercer.selection.grids import candidates
+from mercer.selection.machines import Machines
+from mercer.selection.progress import watching
+from mercer.selection.race import Race
+from mercer.selection.results import best_index, table
+from mercer.selection.ridge import Ridges
+from mercer.selection.work import Work, fill_failed
+from mercer.solvers.products import one_thread_each
+
+_FAST: tuple[Any, ...] = (Machines, Ridges)
+
+
+class KernelSearchCV(GridSearchCV):
+    """Choose kernel and penalty by cross-validation (M14), as scikit-learn's GridSearchCV does, in far less time.
+
+    The scores are those of `GridSearchCV` up to the tolerance of the solvers. What is different is the work: a kernel
+    matrix is computed once for all folds and all penalties, solutions start from their neighbours, a whole path of
+    alphas costs one Krylov space, and candidates that one fold shows to be hopeless are left.
+
+    Parameters
+    ----------
+    estimator
+        Any estimator of this library or of scikit-learn. The support vector machines (`SVC`, `NuSVC`, `SVR`, `NuSVR`)
+        and `KernelRidge` are the fast ones; others are fitted cell by cell.
+    kernels
+        The kernels to try: kernel objects or names; a class such as RBF stands for itself at ten scales taken from the
+        distances of the data (see `scales`). None for RBF at ten scales, or for what param_grid says.
+    param_grid
+        Other parameters and the values to try, as for GridSearchCV; `kernel__scale` and `gamma` work too, in place of
+        `kernels`. None for a default grid of C or alpha.
+    cv
+        A number of folds, a splitter of scikit-learn, or an iterable of (train, test).
+    scoring
+        As for GridSearchCV: a name, a scorer, several; None for the estimator's own.
+    refit
+        As for GridSearchCV: whether to fit the best candidate to all samples; the name of a metric; or a function.
+    exhaustive
+        Whether every candidate sees every fold. Otherwise those are left whose first folds are worse than the best by
+        four standard errors; their other folds are NaN in `cv_results_`, and they rank last.
+    verbose
+        1 for a bar with the best so far.
+    budget
+        Bytes that kernel matrices may use: a number, a text such as "4 GiB", or None for half of what is free.
+    n_jobs
+        Processes for estimators that are fitted cell by cell, as for GridSearchCV. The fast ones use all cores by
+        threads; 1 for one thread.
+    error_score
+        What the score of a failed fit is, or "raise".
+    return_train_score
+        Whether to score the training samples too.
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_score_, best_index_, cv_results_, scorer_, n_splits_, refit_time_, multimetric_
+        As for GridSearchCV. `pandas.DataFrame(search.cv_results_)` is a table with a row for each candidate.
+    plan_
+        How the cells were computed, in a sentence.
+
+    Notes
+    -----
+    Ctrl-C ends the search, not the program: with a warning, the best of the candidates seen so far is refitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import SVC, KernelSearchCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = KernelSearchCV(SVC()).fit(scale(X), y)
+    >>> len(search.cv_results_["params"]), bool(search.best_score_ > 0.97)
+    (110, True)
+    >>> search.best_estimator_.certificate_.converged
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **GridSearchCV._parameter_constraints,
+        "param_grid": [dict, list, None],
+        "exhaustive": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        kernels: Any = None,
+        param_grid: Any = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: Any = True,
+        exhaustive: bool = False,
+        verbose: int = 0,
+        budget: int | float | str | None = None,
+        n_jobs: int | None = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.kernels = kernels
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.exhaustive = exhaustive
+        self.verbose = verbose
+        self.budget = budget
+        self.n_jobs = n_jobs
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+
+    # -- fit --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
+        """Score every candidate, and fit the best.
+
+        Parameters
+        ----------
+        X
+            The samples, as the estimator takes them; for kernel="precomputed" the square matrix of similarities.
+        y
+            Their targets.
+        **params
+            For the estimator's fit, the scorer and the splitter, such as sample_weight and groups; with metadata
+            routing, by request.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        scorer, metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
+        work = Work(
+            clone(self.estimator),
+            X,
+            y,
+            candidates(self.estimator, self.kernels, self.param_grid, X),
+            [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, **routed.splitter.split)],
+            scorer,
+            {k: v for k, v in routed.estimator.fit.items() if v is not None},
+            dict(routed.scorer.score),
+            self.error_score,
+            self.return_train_score,
+            Budget(self.budget),
+            self.n_jobs,
+        )
+        interrupted = self._search(work, metric)
+        fill_failed(work)
+        self.cv_results_ = table(work)
+        first = next(iter(work.found.values())).test
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            metric = self.refit
+        self.scorer_ = scorer._scorers if isinstance(scorer, _MultimetricScorer) else scorer
+        if interrupted:
+            warnings.warn(
+                f"the search was interrupted after {len(work.found)} of {len(work.candidates) * len(work.splits)} "
+                "fits; the best of the candidates seen so far is kept.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if self.refit or not self.multimetric_:
+            self.best_index_ = best_index(self.refit, metric, self.cv_results_)
+            if not callable(self.refit):
+                self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
+        if self.refit:
+            self._refit(work)
+        return self
+
+    def _refit(self, work: Work) -> None:
+        began = time.perf_counter()
+        self.best_estimator_ = work.model(int(self.best_index_))
+        args = (work.X,) if work.y is None else (work.X, work.y)
+        self.best_estimator_.fit(*args, **work.fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    # -- the search -------------------------------------------------------------------------------------
+
+    def _search(self, work: Work, metric: Any) -> bool:
+        """Evaluate the cells, in rounds of folds; return whether it was interrupted."""
+        if not work.candidates or not work.splits:
+            raise ValueError("No fits were performed: there is no candidate or no fold.")
+        fast = next((kind for kind in _FAST if _known(work.scorer) and kind.can(work)), None)
+        evaluate: Callable[[list[tuple[int, int]]], None]
+        if fast is not None:
+            way = fast(work)
+            self.plan_ = way.plan
+
+            def evaluate(cells: list[tuple[int, int]]) -> None:
+                tasks = way.tasks(cells)
+                with one_thread_each():  # the cells share the cores
+                    run(way.run, tasks) if self.n_jobs != 1 and not way.serial else [way.run(task) for task in tasks]
+        else:
+            self.plan_ = f"{type(self.estimator).__name__} is fitted to every cell by itself."
+
+            def evaluate(cells: list[tuple[int, int]]) -> None:
+                found = Parallel(n_jobs=self.n_jobs)(delayed(_trial)(work, cell) for cell in cells)
+                for cell, outcome in zip(cells, found, strict=True):
+                    work.keep(cell, outcome)
+
+        work.metric = metric
+        race = Race(work, metric, bool(self.exhaustive) or fast is not Machines)
+        try:
+            with watching(self.verbose, work, metric):
+                for cells in race.rounds():
+                    evaluate(cells)
+        except KeyboardInterrupt:
+            work.stop.set()
+            if not work.found:
+                raise
+            return True
+        return False
+
+
+def _trial(work: Work, cell: tuple[int, int]) -> Any:
+    return work.trial(cell)
+
+
+def _known(scorer: Any) -> bool:
+    """Whether a scorer looks at nothing but predictions, so that a stand-in can answer it."""
+    parts = scorer._scorers.values() if isinstance(scorer, _MultimetricScorer) else [scorer]
+    return all(isinstance(part, _BaseScorer | _PassthroughScorer) for part in parts)

@@ -1,0 +1,181 @@
+"""What a search has to do, and what it has found so far."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from traceback import format_exc
+from typing import Any
+
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from mercer.points.budget import Budget
+
+Split = tuple[np.ndarray, np.ndarray]
+_PARTS = 10  # of a fold, from which the noise of its score is found
+
+
+@dataclass
+class Outcome:
+    """One candidate on one fold."""
+
+    test: Any  # a number, or a dictionary of numbers by name
+    train: Any = None
+    fit_time: float = 0.0
+    score_time: float = 0.0
+    failed: str | None = None  # why, where it could not be fitted
+
+    def score(self, metric: Any) -> float:
+        """The test score, or that of one of several metrics."""
+        return float(self.test[metric] if isinstance(self.test, dict) else self.test)
+
+
+@dataclass
+class Work:
+    """The candidates, the folds and how they are scored; the outcomes as they come in.
+
+    A cell is a candidate on a fold.
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    candidates: list[dict[str, Any]]
+    splits: list[Split]
+    scorer: Any
+    fit_params: dict[str, Any]
+    score_params: dict[str, Any]
+    error_score: Any
+    train_scores: bool
+    budget: Budget
+    jobs: int | None = None
+    tell: Callable[[tuple[int, int], Outcome], None] | None = None
+    found: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    stop: Event = field(default_factory=Event)
+    metric: Any = "score"  # which of several metrics decides
+    leaders: dict[int, tuple[float, Any]] = field(default_factory=dict)  # the best score on a fold, and its stand-in
+    _lock: Any = field(default_factory=Lock)
+    _config: dict[str, Any] = field(default_factory=get_config)
+
+    def model(self, candidate: int) -> Any:
+        """Return a new estimator with the parameters of a candidate."""
+        return clone(self.estimator).set_params(**clone(self.candidates[candidate], safe=False))
+
+    def keep(self, cell: tuple[int, int], outcome: Outcome) -> None:
+        """Take down what was found."""
+        with self._lock:
+            self.found[cell] = outcome
+            if self.tell is not None:
+                self.tell(cell, outcome)
+
+    # -- scores -----------------------------------------------------------------------------------------
+
+    def score(self, model: Any, X: Any, rows: np.ndarray) -> Any:
+        """Return the score of a model at points X, whose targets are those of `rows`."""
+        args = () if self.y is None else (_safe_indexing(self.y, rows),)
+        params = _check_method_params(self.X, self.score_params, rows) if self.score_params else {}
+        with config_context(**self._config):  # which scikit-learn keeps for each thread
+            found = self.scorer(model, X, *args, **params)
+        if isinstance(found, dict):
+            return {name: self._number(value) for name, value in found.items()}
+        return self._number(found)
+
+    def _number(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            return float(value)
+        warnings.warn(f"Scoring failed. The score is set to {self.error_score}. Details:\n{value}", stacklevel=2)
+        return self.error_score
+
+    def score_known(self, cell: tuple[int, int], answer: Callable[[np.ndarray], Any], fit_time: float) -> Outcome:
+        """Score a cell by values that are known, and keep it.
+
+        Parameters
+        ----------
+        answer
+            Gives, for rows, a stand-in for the model, whose points are the places of these rows.
+        fit_time
+            Seconds that the fit has taken.
+        """
+        train, test = self.splits[cell[1]]
+        began = time.perf_counter()
+        known = answer(test)
+        outcome = Outcome(self.score(known, np.arange(len(test)), test), fit_time=fit_time)
+        outcome.score_time = time.perf_counter() - began
+        if self.train_scores:
+            outcome.train = self.score(answer(train), np.arange(len(train)), train)
+        self.keep(cell, outcome)
+        if isinstance(self.metric, str) and outcome.score(self.metric) > self.leaders.get(cell[1], (-np.inf,))[0]:
+            self.leaders[cell[1]] = (outcome.score(self.metric), known)
+        return outcome
+
+    def noise(self, folds: list[int]) -> float | None:
+        """Return the standard error of a mean over folds, from the scores of their parts; None where it is unknown."""
+        squares = []
+        for fold in folds:
+            if fold not in self.leaders:
+                return None
+            known, test = self.leaders[fold][1], self.splits[fold][1]
+            parts = [np.arange(i, len(test), _PARTS) for i in range(_PARTS)]
+            try:
+                scores = [Outcome(self.score(known, part, test[part])).score(self.metric) for part in parts]
+            except Exception:  # a metric that needs both classes, in a part that has one
+                return None
+            squares.append(np.var(scores, ddof=1) / _PARTS)
+        found = float(np.sqrt(np.mean(squares) / len(folds)))
+        return found if np.isfinite(found) else None
+
+    # -- the plain way ----------------------------------------------------------------------------------
+
+    def trial(self, cell: tuple[int, int]) -> Outcome:
+        """Fit and score one cell as scikit-learn does, from scratch."""
+        (candidate, fold), began = cell, time.perf_counter()
+        train, test = self.splits[fold]
+        params = _check_method_params(self.X, self.fit_params, train) if self.fit_params else {}
+        try:
+            with config_context(**self._config):
+                model = self.model(candidate)
+                X, y = _safe_split(model, self.X, self.y, train)
+                X_test, _ = _safe_split(model, self.X, self.y, test, train)
+                model.fit(X, **params) if y is None else model.fit(X, y, **params)
+        except Exception:
+            if self.error_score == "raise":
+                raise
+            return Outcome(self.error_score, self.error_score, time.perf_counter() - began, failed=format_exc())
+        fitted = time.perf_counter()
+        try:
+            outcome = Outcome(self.score(model, X_test, test), fit_time=fitted - began)
+            outcome.score_time = time.perf_counter() - fitted
+            if self.train_scores:
+                outcome.train = self.score(model, X, train)
+        except Exception:
+            if self.error_score == "raise":
+                raise
+            warnings.warn(
+                f"Scoring failed. The score is set to {self.error_score}. Details:\n{format_exc()}", stacklevel=2
+            )
+            outcome = Outcome(self.error_score, self.error_score, fitted - began)
+        return outcome
+
+
+def fill_failed(work: Work) -> None:
+    """Give failed cells the names of the metrics that others have, and warn, or raise where every fit has failed."""
+    failed = [outcome for outcome in work.found.values() if outcome.failed]
+    if not failed:
+        return
+    told = f"{len(failed)} of {len(work.found)} fits failed. The first:\n{failed[0].failed}"
+    if len(failed) == len(work.found):
+        raise ValueError(f"All the {len(failed)} fits failed; try error_score='raise' to debug. {told}")
+    warnings.warn(f"The score of failed fits is {work.error_score}. {told}", FitFailedWarning, stacklevel=3)
+    names = next((o.test for o in work.found.values() if not o.failed), None)
+    if isinstance(names, dict):
+        for outcome in failed:
+            outcome.test = outcome.train = dict.fromkeys(names, work.error_score)

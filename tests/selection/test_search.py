@@ -1,0 +1,366 @@
+"""KernelSearchCV against scikit-learn's GridSearchCV on the same estimators: same scores, same layout, same choice."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context, svm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import Ridge as LinearRidge
+from sklearn.metrics import make_scorer, r2_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+from mercer import RBF, SVC, SVR, KernelRidge, KernelSearchCV, Laplacian, LinearSVC, Matern, NuSVC, NuSVR, Polynomial
+from mercer.kernels import FromFunction
+from mercer.selection import default_grid, scales
+
+TIMES = {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}
+KERNELS = [RBF(1.0), RBF(4.0), Laplacian(5.0)]
+
+
+def cancer(n=200):
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X)[:n], y[:n]
+
+
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return scale(X), np.array(["a", "b", "c"])[y]
+
+
+def diabetes(n=200):
+    X, y = load_diabetes(return_X_y=True)
+    return scale(X)[:n], scale(y)[:n]
+
+
+def same(estimator, grid, X, y, tolerance=1e-9, fit=None, **options):
+    """Both searches; asserts that their tables agree."""
+    ours = KernelSearchCV(estimator, None, grid, exhaustive=True, **options).fit(X, y, **(fit or {}))
+    theirs = GridSearchCV(estimator, grid, **options).fit(X, y, **(fit or {}))
+    assert list(ours.cv_results_) == list(theirs.cv_results_)
+    for key, column in theirs.cv_results_.items():
+        if key == "params":
+            assert ours.cv_results_[key] == column
+        elif key.startswith("param_"):
+            assert ours.cv_results_[key].dtype == column.dtype
+            assert (ours.cv_results_[key] == column).all()
+        elif key not in TIMES and not key.startswith("rank"):
+            np.testing.assert_allclose(ours.cv_results_[key], column, atol=tolerance, rtol=tolerance, err_msg=key)
+    return ours, theirs
+
+
+SMALL = {"kernel": KERNELS, "C": [0.01, 1.0, 30.0, 1e4]}
+CASES = {
+    "SVC": (SVC(), SMALL, cancer, 0.011),
+    "SVC, three classes": (SVC(), SMALL, iris, 0.015),
+    "SVC, balanced": (SVC(class_weight="balanced"), SMALL, cancer, 0.011),
+    "SVC by gamma": (SVC(), {"gamma": ["scale", "auto", 0.1], "C": [1.0, 10.0]}, cancer, 0.011),
+    "SVC by kernel__scale": (SVC(kernel=RBF(1.0)), {"kernel__scale": [1.0, 3.0], "C": [1.0, 10.0]}, cancer, 0.011),
+    "SVC of names": (
+        SVC(),
+        [{"kernel": ["linear"], "C": [0.1, 1.0]}, {"kernel": ["poly"], "degree": [2, 3]}],
+        cancer,
+        0.011,
+    ),
+    "SVC, hard and soft": (SVC(kernel=RBF(1.0)), {"C": [1.0, np.inf]}, cancer, 0.011),
+    "SVC of a function": (
+        SVC(kernel=FromFunction(lambda x, z: float(np.exp(-np.abs(np.subtract(x, z)).sum() / 9)))),
+        {"C": [0.1, 1.0]},
+        lambda: cancer(60),
+        0.011,
+    ),
+    "NuSVC": (NuSVC(), {"kernel": KERNELS, "nu": [0.1, 0.3]}, iris, 0.015),
+    "SVR": (SVR(), {"kernel": KERNELS, "C": [0.01, 1.0, 100.0], "epsilon": [0.05, 0.3]}, diabetes, 3e-3),
+    "NuSVR": (NuSVR(), {"kernel": KERNELS, "C": [0.1, 1.0], "nu": [0.3, 0.6]}, diabetes, 3e-3),
+    "KernelRidge": (KernelRidge(), {"kernel": KERNELS, "alpha": np.logspace(-8, 3, 9)}, diabetes, 1e-6),
+    "KernelRidge with intercept": (
+        KernelRidge(fit_intercept=True),
+        {"kernel": [*KERNELS, "linear", RBF("auto")], "alpha": np.logspace(-4, 3, 5)},
+        diabetes,
+        1e-6,
+    ),
+    "another estimator": (LinearRidge(), {"alpha": [0.1, 1.0]}, diabetes, 1e-12),
+    "a pipeline": (make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0]}, cancer, 1e-12),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_scores_are_those_of_grid_search(name):
+    estimator, grid, data, tolerance = CASES[name]
+    ours, theirs = same(estimator, grid, *data(), tolerance, cv=3, return_train_score=True)
+    at = theirs.best_index_  # the same choice, or one that ties with it
+    assert ours.best_score_ == pytest.approx(theirs.cv_results_["mean_test_score"][at], abs=tolerance)
+    assert theirs.cv_results_["mean_test_score"][ours.best_index_] == pytest.approx(theirs.best_score_, abs=tolerance)
+    X, _ = data()
+    assert len(ours.predict(X[:5])) == 5
+
+
+def test_solver_tolerance_is_the_only_difference():
+    """With a tight tol the scores are equal, whatever rests on a sign."""
+    ours, theirs = same(SVC(tol=1e-7), SMALL, *cancer(), 1e-12, cv=4, scoring="roc_auc")
+    assert ours.best_params_ == theirs.best_params_
+    ours, theirs = same(SVR(tol=1e-9), {"kernel": KERNELS, "C": [0.1, 10.0]}, *diabetes(), 1e-5, cv=4)
+    assert ours.best_params_ == theirs.best_params_
+
+
+def test_peers_agree_too():
+    X, y = cancer()
+    grid = {"gamma": [0.01, 0.1], "C": [0.1, 1.0, 10.0]}
+    ours = KernelSearchCV(SVC(tol=1e-5), None, grid, exhaustive=True).fit(X, y)
+    theirs = GridSearchCV(svm.SVC(tol=1e-5), grid).fit(X, y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=0.006)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    ["accuracy", "roc_auc", make_scorer(roc_auc_score, response_method="decision_function")],
+    ids=["accuracy", "roc_auc", "made"],
+)
+def test_scorers(scoring):
+    same(SVC(), SMALL, *cancer(), 0.011, cv=3, scoring=scoring)
+
+
+def test_many_metrics():
+    X, y = cancer()
+    ours, _ = same(SVC(), SMALL, X, y, 0.011, cv=3, scoring=["accuracy", "roc_auc"], refit="roc_auc")
+    assert set(ours.scorer_) == {"accuracy", "roc_auc"}
+    assert ours.multimetric_
+    assert ours.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="refit must be set to a scorer key"):
+        KernelSearchCV(SVC(), None, SMALL, scoring=["accuracy", "roc_auc"]).fit(X, y)
+
+
+def test_a_function_of_model_and_data_is_called_with_a_fitted_model():
+    X, y = cancer()
+
+    def fewest(model, X, y):
+        assert X.ndim == 2
+        return -float(len(model.support_))
+
+    ours, _ = same(SVC(), {"kernel": KERNELS, "C": [1.0]}, X, y, 1e-12, cv=3, scoring=fewest)
+    assert "by itself" in ours.plan_
+
+
+@pytest.mark.parametrize("estimator", [SVC(), KernelRidge()], ids=["SVC", "KernelRidge"])
+@pytest.mark.parametrize(
+    "cv",
+    [KFold(3, shuffle=True, random_state=1), ShuffleSplit(3, test_size=0.2, train_size=0.4, random_state=0), 4],
+    ids=["shuffled", "parts", "number"],
+)
+def test_splitters(estimator, cv):
+    name = "C" if isinstance(estimator, SVC) else "alpha"
+    same(estimator, {"kernel": KERNELS, name: [0.1, 1.0]}, *cancer(), 0.011, cv=cv)
+
+
+def test_groups():
+    X, y = cancer()
+    groups = np.arange(len(y)) // 7
+    same(SVC(), SMALL, X, y, 0.011, cv=GroupKFold(3), fit={"groups": groups})
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVR(), KernelRidge()], ids=lambda e: type(e).__name__)
+def test_sample_weights(estimator):
+    X, y = (cancer if isinstance(estimator, SVC) else diabetes)()
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    weights[::9] = 0.0
+    grid = {"kernel": KERNELS, ("alpha" if isinstance(estimator, KernelRidge) else "C"): [0.1, 2.0]}
+    tolerance = 0.011 if isinstance(estimator, SVC) else 3e-3
+    same(estimator, grid, X, y, tolerance, cv=3, fit={"sample_weight": weights})
+
+
+@pytest.mark.parametrize(
+    "estimator", [SVC(kernel="precomputed"), KernelRidge(kernel="precomputed")], ids=["SVC", "ridge"]
+)
+def test_precomputed(estimator):
+    X, y = cancer()
+    name = "C" if isinstance(estimator, SVC) else "alpha"
+    ours, _ = same(estimator, {name: [0.1, 1.0, 10.0]}, RBF(3.0)(X), y, 0.011, cv=3)
+    assert ours.predict(RBF(3.0)(X[:4], X)).shape == (4,)
+
+
+def test_several_targets():
+    X, y = diabetes()
+    Y = np.column_stack([y, X[:, 2] ** 2])
+    same(KernelRidge(), {"kernel": KERNELS, "alpha": [1e-3, 1.0]}, X, Y, 1e-6, cv=3)
+    each = KernelSearchCV(KernelRidge(), None, {"alpha": [1.0, np.array([0.1, 1.0])]}, cv=3).fit(X, Y)
+    assert "by itself" in each.plan_
+
+
+def test_tables_and_float32():
+    X, y = cancer()
+    named = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    ours, _ = same(SVC(), SMALL, named, pd.Series(y), 0.011, cv=3)
+    assert list(ours.feature_names_in_) == list(named.columns)
+    same(SVC(), SMALL, X.astype(np.float32), y, 0.011, cv=3)
+
+
+def test_the_matrix_need_not_fit():
+    X, y = cancer()
+    grid = {"kernel": KERNELS, "C": [0.1, 1.0, 10.0]}
+    small = KernelSearchCV(SVC(), None, grid, exhaustive=True, budget="1 MB").fit(X, y)
+    large = KernelSearchCV(SVC(), None, grid, exhaustive=True, budget="1 GB").fit(X, y)
+    assert "held" not in small.plan_
+    assert "held" in large.plan_
+    np.testing.assert_allclose(small.cv_results_["mean_test_score"], large.cv_results_["mean_test_score"], atol=0.006)
+    X, y = diabetes()
+    grid = {"kernel": KERNELS, "alpha": [1e-6, 1.0]}
+    small = KernelSearchCV(KernelRidge(), None, grid, budget="1 MB").fit(X, y)
+    large = KernelSearchCV(KernelRidge(), None, grid, budget="1 GB").fit(X, y)
+    np.testing.assert_allclose(small.cv_results_["mean_test_score"], large.cv_results_["mean_test_score"], atol=1e-6)
+
+
+# -- what is left early -----------------------------------------------------------------------------------
+
+
+def test_hopeless_candidates_are_left_and_the_best_is_not():
+    X, y = make_classification(600, 8, n_informative=6, class_sep=1.5, random_state=0)
+    grid = {"kernel": [RBF(s) for s in (1e-3, 1.0, 3.0, 10.0)], "C": [1.0, 10.0]}
+    quick = KernelSearchCV(SVC(), None, grid).fit(X, y)
+    whole = KernelSearchCV(SVC(), None, grid, exhaustive=True).fit(X, y)
+    left = np.isnan(quick.cv_results_["split4_test_score"])
+    assert left.any()
+    assert not left.all()
+    assert not np.isnan(quick.cv_results_["split0_test_score"]).any()
+    assert not np.isnan(whole.cv_results_["split4_test_score"]).any()
+    assert quick.best_params_ == whole.best_params_
+    assert quick.best_score_ == whole.best_score_
+    assert quick.cv_results_["rank_test_score"][left].min() > quick.cv_results_["rank_test_score"][~left].max()
+    pd.DataFrame(quick.cv_results_)
+
+
+# -- defaults ---------------------------------------------------------------------------------------------
+
+
+def test_defaults_find_a_good_model():
+    X, y = load_iris(return_X_y=True)
+    search = KernelSearchCV(SVC()).fit(scale(X), y)
+    assert search.best_score_ >= 0.96
+    assert search.best_estimator_.certificate_.converged
+    X, y = diabetes()
+    search = KernelSearchCV(KernelRidge(fit_intercept=True), [RBF, Matern, Polynomial(2)], cv=3).fit(X, y)
+    assert len(search.cv_results_["params"]) == 21 * len(default_grid(KernelRidge())["alpha"])
+    assert search.best_score_ > 0.35
+
+
+def test_scales_follow_the_data():
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    found = scales(X)
+    assert len(found) == 10
+    assert (np.diff(found) > 0).all()
+    np.testing.assert_allclose(scales(1e6 * X), 1e6 * found, rtol=1e-6)
+    assert np.isfinite(scales(np.ones((5, 2)))).all()  # no distance at all
+    assert np.isfinite(scales(np.ones((1, 2)))).all()
+
+
+# -- the contract -----------------------------------------------------------------------------------------
+
+
+def test_clone_params_and_attributes():
+    search = KernelSearchCV(SVC(), [RBF(1.0)], {"C": [1.0]}, cv=3)
+    again = clone(search)
+    assert again.get_params()["kernels"] == [RBF(1.0)]
+    X, y = cancer()
+    again.fit(X, y)
+    assert again.n_splits_ == 3
+    assert again.refit_time_ > 0
+    assert list(again.classes_) == [0, 1]
+    assert again.n_features_in_ == X.shape[1]
+    assert again.decision_function(X).shape == (len(y),)
+    assert not hasattr(KernelSearchCV(SVC(), None, {"C": [1.0]}, refit=False).fit(X, y), "best_estimator_")
+    last = KernelSearchCV(SVC(), None, {"C": [1.0, 2.0]}, refit=lambda results: 1).fit(X, y)
+    assert last.best_params_ == {"C": 2.0}
+
+
+def test_failing_candidates():
+    X, y = cancer()
+    grid = {"kernel": [RBF(1.0)], "C": [-1.0, 1.0]}
+    with pytest.warns(FitFailedWarning, match=r"5 of 10 fits failed(.|\n)*C=-1.0 of SVC must be a number > 0"):
+        search = KernelSearchCV(SVC(), None, grid, exhaustive=True).fit(X, y)
+    assert search.best_params_["C"] == 1.0
+    assert np.isnan(search.cv_results_["mean_test_score"][0])
+    with pytest.raises(ValueError, match=r"C=-1\.0 of SVC"):
+        KernelSearchCV(SVC(), None, grid, error_score="raise").fit(X, y)
+    with pytest.raises(ValueError, match="All the 5 fits failed"):
+        KernelSearchCV(SVC(), None, {"C": [-1.0]}).fit(X, y)
+
+
+def test_sentences():
+    X, y = cancer()
+    with pytest.raises(ValueError, match="both kernels and param_grid say which kernels"):
+        KernelSearchCV(SVC(), [RBF(1.0)], {"kernel": [RBF(1.0)]}).fit(X, y)
+    with pytest.raises(ValueError, match="kernels is empty"):
+        KernelSearchCV(SVC(), []).fit(X, y)
+    with pytest.raises(ValueError, match="there is no default grid for LinearRegression"):
+        KernelSearchCV(LinearRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="LinearSVC has no parameter 'kernel'"):
+        KernelSearchCV(LinearSVC()).fit(X, y)
+    with pytest.raises(ValueError, match="kernels contains the class Polynomial, which has no scale"):
+        KernelSearchCV(SVC(), [Polynomial]).fit(X, y)
+    with pytest.raises(TypeError, match="refit must return the place of a candidate"):
+        KernelSearchCV(SVC(), None, {"C": [1.0]}, refit=lambda results: "first").fit(X, y)
+
+
+def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
+    from mercer.selection.machines import Machines
+
+    X, y = cancer()
+    run, calls = Machines.run, []
+
+    def interrupted(self, task):
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        calls.append(task)
+        run(self, task)
+
+    monkeypatch.setattr(Machines, "run", interrupted)
+    grid = {"kernel": KERNELS, "C": [0.1, 1.0]}
+    with pytest.warns(ConvergenceWarning, match="interrupted after 8 of 18 fits"):
+        search = KernelSearchCV(SVC(), None, grid, cv=3, n_jobs=1, exhaustive=True).fit(X, y)
+    assert search.best_params_["kernel"] == KERNELS[0]  # the only one that has seen all folds
+    assert search.predict(X).shape == y.shape
+
+
+def test_progress_shows_the_best(capsys):
+    KernelSearchCV(SVC(), None, {"kernel": KERNELS, "C": [0.1, 1.0]}, verbose=1).fit(*cancer())
+    assert "best" in capsys.readouterr().out
+
+
+# -- scikit-learn's own tools -----------------------------------------------------------------------------
+
+
+def test_inside_pipelines_and_cross_validation():
+    X, y = cancer()
+    search = KernelSearchCV(SVC(), [RBF(2.0), RBF(5.0)], {"C": [1.0, 10.0]}, cv=3)
+    assert cross_val_score(make_pipeline(StandardScaler(), search), X, y, cv=3).mean() > 0.9
+
+
+@pytest.mark.parametrize("routing", [False, True], ids=["off", "on"])
+def test_metadata_routing(routing):
+    X, y = cancer()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    grid = {"kernel": KERNELS, "C": [0.1, 1.0]}
+    with config_context(enable_metadata_routing=routing), warnings.catch_warnings():
+        model = SVC()
+        if routing:
+            model = model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        same(model, grid, X, y, 0.011, cv=3, fit={"sample_weight": weights})
+        plain = GridSearchCV(model, grid, cv=3).fit(X, y, sample_weight=weights)
+        assert plain.best_score_ > 0.8
+
+
+def test_known_values_are_what_the_scorer_sees():
+    """A regressor's stand-in scores as the fitted model does."""
+    X, y = diabetes()
+    search = KernelSearchCV(SVR(), None, {"kernel": [RBF(4.0)], "C": [1.0]}, cv=[(np.arange(100), np.arange(100, 200))])
+    search.fit(X, y)
+    model = SVR(kernel=RBF(4.0), C=1.0).fit(X[:100], y[:100])
+    assert search.cv_results_["split0_test_score"][0] == pytest.approx(
+        r2_score(y[100:], model.predict(X[100:])), abs=1e-3
+    )
