@@ -77,8 +77,8 @@ def _check_trace(kernel: Kernel, rule: Rule, outermost: np.ndarray) -> None:
     parts = rule.weights * np.abs(np.asarray(kernel.diag(rule.points), dtype=np.float64))
     if parts[outermost].sum() > _BEYOND * parts.sum():
         raise ValueError(
-            f"the integral of k(x, x) under the law is not finite, or lies too far out to be found: {kernel!r} grows too "
-            "fast for the tails of the law. Take a law with lighter tails, a bounded kernel, or a sample."
+            f"the integral of k(x, x) under the law is not finite, or lies too far out to be found: {kernel!r} grows "
+            "too fast for the tails of the law. Take a law with lighter tails, a bounded kernel, or a sample."
         )
 
 
