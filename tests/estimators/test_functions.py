@@ -69,7 +69,7 @@ def name(model):
     return "-".join(filter(None, parts))
 
 
-def close(found, expected):
+def assert_close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
@@ -80,18 +80,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def test_regressors(model):
     fitted = clone(model).fit(X, Y)
     assert isinstance(fitted.function_, RKHSFunction)
-    close(fitted.function_(X), fitted.predict(X))
+    assert_close(fitted.function_(X), fitted.predict(X))
     sparse_fit = clone(model).fit(sparse.csr_array(X), Y)
-    close(sparse_fit.function_(sparse.csr_array(X)), sparse_fit.predict(sparse.csr_array(X)))
+    assert_close(sparse_fit.function_(sparse.csr_array(X)), sparse_fit.predict(sparse.csr_array(X)))
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name)
 def test_two_classes(model):
     fitted = clone(model).fit(X, LABELS)
     assert isinstance(fitted.function_, RKHSFunction)
-    close(fitted.function_(X), fitted.decision_function(X))
+    assert_close(fitted.function_(X), fitted.decision_function(X))
     sparse_fit = clone(model).fit(sparse.csr_array(X), LABELS)
-    close(sparse_fit.function_(sparse.csr_array(X)), sparse_fit.decision_function(sparse.csr_array(X)))
+    assert_close(sparse_fit.function_(sparse.csr_array(X)), sparse_fit.decision_function(sparse.csr_array(X)))
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name)
@@ -99,16 +99,16 @@ def test_three_classes(model):
     fitted = clone(model).fit(*IRIS)
     F = fitted.function_
     assert isinstance(F, RKHSVector)
-    close(F(IRIS[0]), fitted.decision_function(IRIS[0]))
+    assert_close(F(IRIS[0]), fitted.decision_function(IRIS[0]))
     assert len(F) == 3
     for j, f in enumerate(F):
-        close(f(IRIS[0]), fitted.decision_function(IRIS[0])[:, j])
+        assert_close(f(IRIS[0]), fitted.decision_function(IRIS[0])[:, j])
         assert f.norm() == pytest.approx(F.norms()[j], rel=1e-6)
 
 
 def test_one_class():
     fitted = OneClassSVM(kernel=KERNEL, nu=0.3).fit(X)
-    close(fitted.function_(X), fitted.decision_function(X))
+    assert_close(fitted.function_(X), fitted.decision_function(X))
     assert fitted.function_.offset == -fitted.offset_
 
 
@@ -117,17 +117,17 @@ def test_several_outputs(model):
     targets = np.stack([Y, Y**2, X[:, 0]], axis=1)
     fitted = clone(model).fit(X, targets)
     assert isinstance(fitted.function_, RKHSVector)
-    close(fitted.function_(X), fitted.predict(X))
+    assert_close(fitted.function_(X), fitted.predict(X))
     one = clone(model).fit(X, targets[:, :1])
     assert isinstance(one.function_, RKHSVector)
-    close(one.function_(X), one.predict(X).reshape(-1, 1))
+    assert_close(one.function_(X), one.predict(X).reshape(-1, 1))
 
 
 def test_quantiles_and_counts():
     fitted = KernelQuantileRegressor((0.2, 0.8), kernel=KERNEL).fit(X, Y)
-    close(fitted.function_(X), fitted.predict(X))
+    assert_close(fitted.function_(X), fitted.predict(X))
     counts = KernelMachine(KERNEL, "poisson").fit(X, LABELS)
-    close(np.exp(counts.function_(X)), counts.predict(X))  # f is the logarithm of what is predicted
+    assert_close(np.exp(counts.function_(X)), counts.predict(X))  # f is the logarithm of what is predicted
 
 
 @pytest.mark.parametrize("model", WITH_KERNEL, ids=name)
@@ -138,11 +138,11 @@ def test_similarities_and_functions(model):
     values = given.decision_function(K) if hasattr(given, "decision_function") else given.predict(K)
     f = given.function_
     at = getattr(given, "support_", np.arange(len(K)))  # its points are the numbers of these samples
-    close(f(np.arange(len(at))), values[at])
-    close(K[:, at] @ f.coefficients + f.offset, values)
+    assert_close(f(np.arange(len(at))), values[at])
+    assert_close(K[:, at] @ f.coefficients + f.offset, values)
     if not isinstance(model, KernelRidge | KernelRidgeCV):
         called = clone(model).set_params(kernel=Laplacian(2.0)).fit(X, y)
-        close(
+        assert_close(
             called.function_(X),
             called.decision_function(X) if hasattr(called, "decision_function") else called.predict(X),
         )
@@ -156,7 +156,7 @@ def test_three_classes_of_similarities():
     ):
         fitted = model.fit(K, IRIS[1])
         at = getattr(fitted, "support_", np.arange(150))
-        close(fitted.function_(np.arange(len(at))), fitted.decision_function(K)[at])
+        assert_close(fitted.function_(np.arange(len(at))), fitted.decision_function(K)[at])
 
 
 def test_strings():
@@ -171,7 +171,7 @@ def test_strings():
     ):
         fitted = model.fit(texts, y if not hasattr(model, "decision_function") else np.minimum(y, 2))
         found = fitted.decision_function(texts) if hasattr(fitted, "decision_function") else fitted.predict(texts)
-        close(fitted.function_(texts), found)
+        assert_close(fitted.function_(texts), found)
 
 
 def test_the_norm_is_that_of_w_whatever_the_offset():

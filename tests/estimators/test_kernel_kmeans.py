@@ -127,9 +127,12 @@ def test_the_matrix_is_not_formed_beyond_the_budget(monkeypatch):
     def refuse(*_):
         raise AssertionError("the matrix was formed")
 
+    whole = KernelKMeans(5, kernel=RBF(25.0), random_state=0).fit(X)
     monkeypatch.setattr(Gram, "dense", refuse)
     monkeypatch.setattr("mercer.solvers.products.Products.dense", refuse)
-    KernelKMeans(5, kernel=RBF(25.0), random_state=0, budget="50 kB").fit(X)
+    small = KernelKMeans(5, kernel=RBF(25.0), random_state=0, budget="50 kB").fit(X)
+    np.testing.assert_array_equal(small.labels_, whole.labels_)
+    assert small.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)
 
 
 def test_rings_are_told_apart_where_k_means_cannot():

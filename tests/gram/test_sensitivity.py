@@ -30,7 +30,7 @@ from mercer.kernels import (
 )
 from mercer.points import Comparison, Points
 from samples import SAMPLES, vectors
-from slopes import settled
+from slopes import composites_of, settled
 
 RNG = np.random.default_rng(0)
 
@@ -93,18 +93,7 @@ leaves = st.sampled_from(
         Matern(0.8, 2.0),
     ]
 )
-composites = st.recursive(
-    leaves,
-    lambda k: st.one_of(
-        st.tuples(k, k).map(lambda pair: pair[0] + pair[1]),
-        st.tuples(k, k).map(lambda pair: pair[0] * pair[1]),
-        k.map(lambda part: 1.7 * part),
-        k.map(lambda part: part**2),
-        k.map(lambda part: part.normalized()),
-        k.map(lambda part: (0.2 * part.normalized()).exp()),
-    ),
-    max_leaves=4,
-)
+composites = composites_of(leaves)
 
 
 @settings(max_examples=40, deadline=None)

@@ -12,7 +12,7 @@ X = np.random.default_rng(0).standard_normal((300, 3))
 
 
 def grown(gram, rank, single=False, seed=0):
-    pivoted = Pivoted(Products(gram), rank, single, seed)
+    pivoted = Pivoted(Products(gram), rank, single, seed, spare=8)
     while pivoted.rank < rank and not pivoted.exhausted:
         pivoted.grow(min(40, rank - pivoted.rank))
     return pivoted

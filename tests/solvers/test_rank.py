@@ -3,9 +3,11 @@
 import numpy as np
 
 from mercer import RBF, Gram, Laplacian, Linear
+from mercer.solvers.control import Control
 from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products
 from mercer.solvers.rank import Costs, grow, steps
+from mercer.solvers.systems import Systems
 
 X = np.random.default_rng(0).standard_normal((2000, 6))
 
@@ -48,3 +50,13 @@ def test_holds_the_triangle_for_many_products_only():
     assert not costs.worth_holding(3)
     assert not Costs.of(Products(Gram(RBF(scale=2.0), X, budget="1 MB")), True).worth_holding(1000)
     assert not Costs.of(Products(Gram(RBF(scale=2.0), X)), False).worth_holding(1000)
+
+
+def test_a_small_budget_is_spent_on_the_factor():
+    X = np.random.default_rng(0).standard_normal((2000, 20))
+    gram = Gram(RBF(scale=1.0), X, budget=3 * 100 * 2000 * 4)  # a third of it holds 100 rows
+    systems = Systems(gram, Control(), method="cg")
+    pivoted = systems.low_rank(1e-3, 1e-10, single=True)
+    assert 80 < pivoted.most < 100
+    pivoted.learn(np.eye(2000)[:, :40], gram.dense(np.empty((2000, 2000)))[:, :40])
+    assert pivoted.rank <= 100

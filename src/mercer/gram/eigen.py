@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.gram.davidson import EXTRA, PROBES, Davidson
 from mercer.gram.gram import Gram
-from mercer.gram.rows import one_thread_each
 from mercer.gram.similarities import symmetric_part
 from mercer.gram.sketch import Sketch
 from mercer.gram.symmetric import Symmetric
+from mercer.points.threads import one_thread_each
 
 _SMALL = 600  # points up to which LAPACK takes no longer than setting up anything else
 _MANY = 8  # one of so many eigenvalues, or more of them, are LAPACK's work at any size

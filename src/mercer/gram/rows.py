@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Any
-
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from mercer.points.threads import cores, run
+from mercer.points.threads import run, shares
 
 _CHUNK = 4096  # rows that are converted to float64 at a time
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def one_thread_each() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread where this module shares the work: its threads wait by spinning, on cores others need."""
-    return _controller().limit(limits=1, user_api="blas")
 
 
 def times(A: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -38,7 +23,7 @@ def times(A: np.ndarray, M: np.ndarray) -> np.ndarray:
     def part(rows: slice) -> None:
         out[rows] = A[rows] @ M
 
-    run(part, _shares(len(A)))
+    run(part, shares(len(A)))
     return out
 
 
@@ -58,7 +43,7 @@ def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
             total += A[some].T @ B[some].astype(A.dtype, copy=False)
         return total
 
-    return np.asarray(np.sum(run(part, _shares(len(A))), axis=0))
+    return np.asarray(np.sum(run(part, shares(len(A))), axis=0))
 
 
 def square(A: np.ndarray) -> np.ndarray:
@@ -71,9 +56,4 @@ def square(A: np.ndarray) -> np.ndarray:
             total += some.T @ some
         return total
 
-    return np.asarray(np.sum(run(part, _shares(len(A))), axis=0))
-
-
-def _shares(n: int) -> list[slice]:
-    step = -(-n // cores()) if n >= 1024 else n
-    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
+    return np.asarray(np.sum(run(part, shares(len(A))), axis=0))

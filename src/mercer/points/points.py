@@ -223,8 +223,12 @@ class Points:
         return _Single(self)
 
     def double(self) -> Points:
-        """Return the same points, their vectors in float64 whatever map they are seen through."""
-        return self if self.foreign else _Double(self)
+        """Return the same points, their vectors in float64; themselves when they are that or no vectors."""
+        return self if self.foreign or not self.numeric or self.dtype == np.float64 else self._widened
+
+    @cached_property
+    def _widened(self) -> Points:
+        return _Double(self)
 
 
 class _Taken(Points):

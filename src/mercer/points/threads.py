@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from threading import Lock, local
 from typing import Any
 
@@ -27,6 +29,28 @@ def run(task: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     if len(arguments) <= 1 or getattr(_here, "working", False) or cores() == 1:
         return [task(a) for a in arguments]
     return list(_workers().map(task, arguments))
+
+
+def shares(n: int) -> list[slice]:
+    """Return one slice of n numbers for each core."""
+    step = -(-n // cores()) if n >= 1024 else n
+    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_thread_each() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread, where the work is shared here.
+
+    The threads of BLAS wait for one another by spinning, and take the cores from those that compute kernel values.
+    """
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
 
 
 def _workers() -> ThreadPoolExecutor:

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils.validation import _check_method_params, indexable
 
 from mercer.points.budget import Budget
-from mercer.points.threads import run
+from mercer.points.threads import one_thread_each, run
 from mercer.selection.grids import candidates
 from mercer.selection.machines import Machines
 from mercer.selection.progress import watching
@@ -24,7 +24,6 @@ from mercer.selection.race import Race
 from mercer.selection.results import best_index, table
 from mercer.selection.ridge import Ridges
 from mercer.selection.work import Work, fill_failed
-from mercer.solvers.products import one_thread_each
 
 _FAST: tuple[Any, ...] = (Machines, Ridges)
 

@@ -174,14 +174,15 @@ def refine(
         if (course.residual <= tol).all():
             return "converged"
         now = float((course.residual / tol).max())
-        if now > _STALLED * worst and products.use_coarse:
-            products.use_coarse = False
-        elif now > _STALLED * worst:
-            if not course.single:
-                stalls += 1
-                if stalls > 1:
-                    return "rounding errors: the residual falls no further"
-            course.single, rough = False, None
+        if now > _STALLED * worst:
+            if products.use_coarse:
+                products.use_coarse = False
+            else:
+                if not course.single:
+                    stalls += 1
+                    if stalls > 1:
+                        return "rounding errors: the residual falls no further"
+                course.single, rough = False, None
         worst = min(worst, now)
         if rough is None:
             rough = precondition(course.single)

@@ -14,7 +14,6 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, give_back, hidden_gap, hides, scratch
 from mercer.solvers.planning import Method
-from mercer.solvers.products import _doubled
 from mercer.solvers.state import Bounds, State, dot
 
 CHUNK = 200_000  # SMO steps between two looks at the clock
@@ -71,8 +70,8 @@ class Course(ABC):
 
     def _matrix(self, single: bool) -> Matrix:
         gram, points = self.problem.gram, self.problem.points(single)
-        if not single and points.numeric and points.dtype == np.float32:  # or rounding would be in doubt for ever
-            points = _doubled(gram) if self.problem.rows is None else _doubled(gram).take(self.problem.rows)
+        if not single:  # values of float32 points, rounded like them, would leave rounding in doubt for ever
+            points = points.double()
         if self.method.whole:
             whole = points is gram.left  # its comparison is made already
             compared = gram.comparison if whole else Comparison(gram.kernel.of, points, None, gram.comparison.formula)

@@ -7,9 +7,9 @@ from collections import deque
 
 import numpy as np
 
+from mercer.points.threads import one_thread_each
 from mercer.solvers.cg import Indefinite, iterate
 from mercer.solvers.cholesky import rounding
-from mercer.solvers.products import one_thread_each
 from mercer.solvers.squared_norm import EPS, Task
 
 _FLOPS = 25e9  # of a factorisation, in a second

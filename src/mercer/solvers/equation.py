@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.points.threads import one_thread_each
 from mercer.solvers.cg import Course, Indefinite, Precondition, Watch, refine
 from mercer.solvers.cholesky import Factor, diagnose, equal_rows, factorise, rounding, truncated
-from mercer.solvers.products import Products, one_thread_each
+from mercer.solvers.products import Products
 
 if TYPE_CHECKING:
     from mercer.solvers.systems import Systems

@@ -14,9 +14,9 @@ from mercer.certify import Certificate
 from mercer.gram import Gram, parameter_gradient
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
-from mercer.points.threads import run
+from mercer.points.threads import one_thread_each, run
 from mercer.solvers.cholesky import diagnose
-from mercer.solvers.products import Products, one_thread_each
+from mercer.solvers.products import Products
 
 _TILE = 512  # rows and columns that are mirrored at a time
 _EPS = float(np.finfo(np.float64).eps)

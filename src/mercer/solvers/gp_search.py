@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mercer.points import Points
+from mercer.points.threads import one_thread_each
 from mercer.solvers.control import Control
 from mercer.solvers.gp import Evidence, rows_of
 from mercer.solvers.gp_climb import Top, climb
 from mercer.solvers.gp_space import Space
-from mercer.solvers.products import one_thread_each
 
 _FIRST = (300, 1_000, 30)  # rows that the starts are compared on: at least, at most, and for each parameter
 _GROWTH = 2.5  # from one number of rows to the next: an evaluation on the fewer costs a sixteenth

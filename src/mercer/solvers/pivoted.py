@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 
-from mercer.points.threads import run
-from mercer.solvers.products import Products, shares
+from mercer.points.threads import run, shares
+from mercer.solvers.products import Products
 
 _CHUNK = 2048  # columns of R that are weighted at a time
 _NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 2e-15}  # of the diagonal, below which a pivot is rounding
-LEARNED = 256  # rows at most that are kept for `learn`
 _SHOWN = 1e-4  # of W'KW, below which W'(K - R'R)W is rounding
 
 Precondition = Callable[[np.ndarray], np.ndarray]
@@ -32,18 +31,20 @@ class Pivoted:
     products
         The kernel matrix.
     most
-        The largest rank; `learn` may add as many as `LEARNED` rows.
+        The largest rank of pivots.
     single
         Whether R is kept in float32.
     seed
         Of the pivots.
+    spare
+        Rows that `learn` may add.
     """
 
-    def __init__(self, products: Products, most: int, single: bool, seed: int = 0) -> None:
+    def __init__(self, products: Products, most: int, single: bool, seed: int = 0, spare: int = 0) -> None:
         self.products, self.single = products, single
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self.most = min(most, products.n)
-        self._rows = np.empty((min(most + LEARNED, products.n), products.n), self.dtype)  # not touched before its use
+        self._rows = np.empty((min(most + spare, products.n), products.n), self.dtype)  # not touched before its use
         self.rank = 0
         self.pivots = np.zeros(0, dtype=np.intp)  # S, in the order of the rows
         self._diagonal = products.diagonal().clip(min=0.0)

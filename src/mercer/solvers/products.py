@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from mercer import _core
 from mercer.gram import Gram
 from mercer.points import Coarse, Comparison, Points
-from mercer.points.threads import cores, run
+from mercer.points.threads import cores, run, shares
 from mercer.solvers.matrix import single_is_enough
 
 _FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
 _BAND, _STRIP = 256, 2048  # rows that are held together, and columns computed at a time
-_DOUBLED: WeakKeyDictionary[Gram, Points] = WeakKeyDictionary()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def one_thread_each() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread, where this module shares the work itself.
-
-    The threads of BLAS wait for one another by spinning, and take the cores from those that compute kernel values.
-    """
-    return _controller().limit(limits=1, user_api="blas")
-
-
-def shares(n: int) -> list[slice]:
-    """Return one slice of n numbers for each core."""
-    step = -(-n // cores()) if n >= 1024 else n
-    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
 
 
 class Products:
@@ -76,7 +52,7 @@ class Products:
 
     def points(self, single: bool) -> Points:
         """Return the points that take part, in float32 or in float64."""
-        everyone = self.gram.left.single() if single else _doubled(self.gram)
+        everyone = self.gram.left.single() if single else self.gram.left.double()
         return everyone if self.rows is None else everyone.take(self.rows)
 
     def _compared(self, single: bool) -> Comparison:
@@ -198,18 +174,3 @@ class Products:
             return
         whole = self if self.rows is None else Products(self.gram)
         self.held = whole.dense(np.empty((n, n), dtype))
-
-
-def _doubled(gram: Gram) -> Points:
-    """Return the points of a matrix with float32 numbers as float64; whatever is not numbers stays as it is."""
-    points = gram.left
-    if not points.numeric or points.dtype != np.float32:
-        return points
-    if gram not in _DOUBLED:
-        data = points.data
-        if isinstance(data, np.ndarray) or sparse.issparse(data):
-            data = points.vectors.astype(np.float64)
-        elif hasattr(data, "select_dtypes"):
-            data = data.astype(dict.fromkeys(data.select_dtypes(["float32", "float16"]).columns, np.float64))
-        _DOUBLED[gram] = Points(data, points.name)
-    return _DOUBLED[gram]

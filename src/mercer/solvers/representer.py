@@ -14,13 +14,13 @@ from scipy.optimize import minimize_scalar
 from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
+from mercer.points.threads import one_thread_each
 from mercer.solvers import boxed, multinomial, newton
 from mercer.solvers.choice import Solver, choose
 from mercer.solvers.control import Control
 from mercer.solvers.journal import Journal
 from mercer.solvers.penalised import Search
 from mercer.solvers.problem import Minimiser, Representer
-from mercer.solvers.products import one_thread_each
 from mercer.solvers.proximal import solve_proximal
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 from mercer.solvers.squared_norm import EPS, Point, Task

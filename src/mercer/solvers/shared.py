@@ -19,7 +19,7 @@ from mercer.points import Comparison
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.planning import method
-from mercer.solvers.small import _together
+from mercer.solvers.small import together
 from mercer.solvers.state import State, dot
 
 _PATIENCE = 200  # SMO steps per point; then the ordinary way, which knows more than SMO
@@ -286,4 +286,4 @@ def best_share(s: State, start: Point) -> float:
 
 def solve_together(shared: SharedMatrix, problems: list[SVMDual], control: Control) -> list[Solution | None]:
     """Solve problems of several pairs of classes, whose `rows` are points of the matrix; None where SMO does not do."""
-    return _together(shared.values, problems, control)
+    return together(shared.values, problems, control)

@@ -66,7 +66,7 @@ def _solve_on(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[
         if sum(len(p) ** 2 for p in some) > _ALONE:
             cuts = np.linspace(0, len(some), cores() + 1).astype(int)
             shares = [some[a:b] for a, b in pairwise(cuts) if a < b]
-        for share in run(lambda share: _together(K, share, control), shares):
+        for share in run(lambda share: together(K, share, control), shares):
             found += share
         if control.report is not None:
             support = sum(int(np.count_nonzero(s.coefficients)) for s in found if s is not None)
@@ -76,7 +76,8 @@ def _solve_on(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[
     return found
 
 
-def _together(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[Solution | None]:
+def together(K: np.ndarray, problems: list[SVMDual], control: Control) -> list[Solution | None]:
+    """Return the solutions of problems on parts of one matrix, by one call of the core; None where it gave up."""
     row = np.concatenate([p.rows for p in problems]).astype(np.int32)
     squares = K.diagonal()[row]
     return solve_by(lambda start, *rest: _core.smo_batch(K, start, row, *rest), problems, control, squares)

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.linalg import eigh, qr, solve, svd
 
 from mercer.gram import Gram
+from mercer.points.threads import one_thread_each
 from mercer.solvers.control import check_vector
 from mercer.solvers.pivoted import Pivoted
-from mercer.solvers.products import Products, one_thread_each
+from mercer.solvers.products import Products
 from mercer.solvers.tridiagonal import Tridiagonal
 
 _ROWS = 256  # points whose errors are computed at a time

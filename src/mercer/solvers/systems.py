@@ -14,13 +14,14 @@ from mercer.points.budget import readable
 from mercer.solvers.cholesky import Factor
 from mercer.solvers.control import Control
 from mercer.solvers.equation import SINGLE, Answer, Equation, Listener
-from mercer.solvers.pivoted import LEARNED, Pivoted
+from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products
 from mercer.solvers.rank import Costs, grow, steps
 
 __all__ = ["METHODS", "Answer", "Systems"]
 
 METHODS = ("auto", "cholesky", "cg")
+_LEARNED = 256  # rows of the factor at most that are kept for what products show later
 _HARMLESS = 1e-2  # error of a coarse kernel value, in units of the shift
 _DENSE = 4_000  # points up to which a factor is cheaper than finding out how good a preconditioner is
 
@@ -117,8 +118,9 @@ class Systems:
         """
         n = self.products.n
         if self.pivoted is None or (self.pivoted.single and not single):
-            most = self.rank or int(min(n, self.gram.budget // 3 // (n * (4 if single else 8)) - LEARNED))
-            self.pivoted = Pivoted(self.products, max(1, most), single)
+            room = int(self.gram.budget // 3 // (n * (4 if single else 8)))
+            spare = min(_LEARNED, room // 8)
+            self.pivoted = Pivoted(self.products, self.rank or max(1, min(n, room - spare)), single, spare=spare)
         costs = Costs.of(self.products, single)
         grow(self.pivoted, shift, tol, self.rank, costs)
         if hold and single and costs.worth_holding(steps(self.pivoted.largest, shift, tol)):
