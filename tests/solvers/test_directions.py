@@ -9,6 +9,7 @@ from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import directions
 from mercer.solvers.control import Control
 from mercer.solvers.directions import Directions
+from mercer.solvers.products import Products
 from mercer.solvers.squared_norm import Task
 from mercer.solvers.systems import Systems
 
@@ -44,22 +45,43 @@ def test_minimises_the_quadratic_model(loss, intercept, forcing):
         assert abs((a + step).sum()) < 0.1 * np.abs(a).sum() * forcing + 1e-6
 
 
-def test_rough_systems_take_fewer_products_as_the_preconditioner_learns():
+def test_rows_without_curvature_take_no_part_in_products(monkeypatch):
+    task, K, v, a, r = at(SquaredHinge(), True)
+    sizes = []
+    product = Products.__call__
+
+    def counted(self, V, single=False):
+        sizes.append(self.n)
+        return product(self, V, single)
+
+    monkeypatch.setattr(Products, "__call__", counted)
+    monkeypatch.setattr(Products, "hold_half", lambda self: None)  # held values are read whole
+    found = []
+    for few in (1.0, 0.0):
+        monkeypatch.setattr(directions, "_FEW", few)
+        found.append(Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-3))
+    curved = int((task.bends(v) > 0).sum())
+    assert curved < 0.9 * len(a)
+    assert {curved, len(a)} == set(sizes)
+    assert sizes.count(curved) > sizes.count(len(a)) // 2
+    (step, offset, K_step), (whole, other, _) = found
+    assert np.allclose(K_step, K @ step, atol=1e-5 * np.abs(K_step).max())
+    assert np.linalg.norm(step - whole) <= 1e-2 * np.linalg.norm(whole)
+    assert offset == pytest.approx(other, rel=1e-2)
+
+
+def test_rough_systems_take_fewer_products_as_the_preconditioner_learns(monkeypatch):
     task, _, v, a, r = at(SquaredHinge(), False, n=3000)
     found = Directions(task, np.ones(len(a)))
     found.systems.rank = 20
     counts = []
-    inner = found.systems.products
+    product = Products.__call__
 
-    class Counting:
-        def __getattr__(self, name):
-            return getattr(inner, name)
+    def counted(self, V, single=False):
+        counts[-1] += 1
+        return product(self, V, single)
 
-        def __call__(self, V, single=False):
-            counts[-1] += 1
-            return inner(V, single)
-
-    found.systems.products = Counting()
+    monkeypatch.setattr(Products, "__call__", counted)
     for _ in range(2):
         counts.append(0)
         found.find(task, v, a, r, 1e-2)

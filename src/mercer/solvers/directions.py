@@ -10,12 +10,14 @@ import numpy as np
 from mercer.points.threads import one_thread_each
 from mercer.solvers.cg import Indefinite, iterate
 from mercer.solvers.cholesky import rounding
+from mercer.solvers.products import Products
 from mercer.solvers.squared_norm import EPS, Task
 
 _FLOPS = 25e9  # of a factorisation, in a second
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
 _LEARNED = 64  # products at most from which the preconditioner learns
+_FEW = 0.95  # of the rows, below which the others are left out of products
 _STEPS = 500  # of one run of conjugate gradients without corrections
 
 Found = tuple[np.ndarray, float, np.ndarray]
@@ -25,10 +27,12 @@ class Directions:
     r"""The minimiser a + s of the quadratic model at a point, for the rows A with curvature d_i > 0.
 
     .. math:: (K_{AA} + \mathrm{diag}(\lambda / d_A)) s_A + t = -r_A / d_A + K_{A,rest} r_{rest} / \lambda,
-              \qquad r = \lambda a + u
+              \qquad r = \lambda a + u, \quad u_i = w_i L'(v_i), \quad d_i = w_i L''(v_i)
 
-    The others have s_i = -r_i / lambda. Systems that need not be solved to more than float32 is good for are solved by
-    conjugate gradients on all rows at once: their products with K then add up to K s, which the line search needs.
+    The others have s_i = -r_i / lambda; t is the step of the offset, if there is one. Systems that need not be solved
+    to more than float32 is good for are solved by conjugate gradients whose products with K add up to K s, which the
+    line search needs: on all rows at once, or, where some have no curvature, on the others, and what K makes of their
+    steps in the rest in one pass.
 
     Parameters
     ----------
@@ -105,18 +109,20 @@ class Directions:
 
     def _rough(self, shift: np.ndarray, right: np.ndarray, forcing: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Solve by conjugate gradients with kernel values in float32; None where they do not get there."""
-        products, systems = self.systems.products, self.systems
+        systems = self.systems
         pivoted = systems.low_rank(float(shift.min()), forcing, True)
-        floor = np.maximum(pivoted.left, 10 * rounding(products))
         active = np.isfinite(shift)
-        finite = np.where(active, shift, 0.0)[:, None]
-        A, K_A, last = np.zeros_like(right), np.zeros_like(right), np.empty(0)
+        few = not systems.products.kept and active.mean() <= _FEW
+        rows = np.flatnonzero(active) if few else np.arange(len(shift))
+        part, active = systems.products.take(rows), active[rows]
+        finite = np.where(active, shift[rows], 0.0)[:, None]
+        A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
         steps = 0
         seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED)
 
         def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
             nonlocal last
-            last = products(V, True)
+            last = part(V, True)
             size = np.linalg.norm(V, axis=0)
             seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
             return np.where(active[:, None], last, 0.0) + finite * V
@@ -135,14 +141,16 @@ class Directions:
         lengths = np.linalg.norm(right, axis=0)
         columns = np.flatnonzero(lengths > 0)
         if not len(columns):
-            return A, K_A
+            return np.zeros_like(right), np.zeros_like(right)
         with one_thread_each(), systems.coarsely(float(shift.min())):
-            precondition = pivoted.precondition(shift + floor)
+            part.use_coarse = systems.products.use_coarse
+            floor = np.maximum(pivoted.left, 10 * rounding(systems.products))
+            precondition = pivoted.precondition((shift + floor)[rows], rows if few else None)
             try:
                 stopped = iterate(
                     multiply,
                     lambda V, _: precondition(V),
-                    right[:, columns].copy(),
+                    right[np.ix_(rows, columns)],
                     A,
                     forcing * lengths[columns],
                     columns,
@@ -151,5 +159,25 @@ class Directions:
                 )
             except Indefinite:
                 return None
-            pivoted.learn(*(np.concatenate(part, axis=1) for part in zip(*seen, strict=True)))
+            W, KW = (np.concatenate(vectors, axis=1) for vectors in zip(*seen, strict=True))
+            if few:  # what K makes of all this at the other points, in one pass
+                (A, W), (K_A, KW) = self._everywhere(part, rows, [A, W], [K_A, KW])
+            pivoted.learn(W, KW)
         return None if stopped in ("slow", "stalled") else (A, K_A)
+
+    def _everywhere(
+        self, part: Products, rows: np.ndarray, parts: list[np.ndarray], images: list[np.ndarray]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return vectors that are 0 beyond some rows, and their products with K, in all rows."""
+        n = len(self.diagonal)
+        others = np.setdiff1d(np.arange(n), rows)
+        beyond = part.elsewhere(np.concatenate(parts, axis=1), others)
+        whole, products, first = [], [], 0
+        for V, KV in zip(parts, images, strict=True):
+            last = first + V.shape[1]
+            wide, image = np.zeros((n, V.shape[1]), V.dtype), np.empty((n, V.shape[1]), KV.dtype)
+            wide[rows], image[rows], image[others] = V, KV, beyond[:, first:last]
+            whole.append(wide)
+            products.append(image)
+            first = last
+        return whole, products

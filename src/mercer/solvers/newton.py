@@ -34,16 +34,11 @@ def way(gram: Gram) -> str:
 
 
 class Newton:
-    r"""Semi-smooth Newton steps with a line search on the objective (Chapelle 2007, for any loss).
+    """Semi-smooth Newton steps with a line search on the objective (Chapelle 2007, for any loss).
 
-    With u_i = w_i L'(v_i) and d_i = w_i L''(v_i) at v = K a + b, the minimiser a + s of the quadratic model satisfies,
-    for the rows A with d_i > 0,
-
-    .. math:: (K_{AA} + \mathrm{diag}(\lambda / d_A)) s_A + t = -r_A / d_A + K_{A,rest} r_{rest} / \lambda,
-              \qquad r = \lambda a + u
-
-    and s_i = -r_i / lambda for the others; the step t of the offset makes the coefficients sum to 0. Where the loss is
-    convex, u is a dual point whose conjugate is known by the equality of Fenchel and Young, so that the gap is
+    With u_i = w_i L'(v_i) at v = K a + b, each step goes towards the minimiser of the quadratic model (`Directions`,
+    where the equation is); the step of the offset makes the coefficients sum to 0. Where the loss is convex, u is a
+    dual point whose conjugate is known by the equality of Fenchel and Young, so that with r = lambda a + u the gap is
     r'Kr / (2 lambda).
 
     Parameters

@@ -73,8 +73,22 @@ class Products:
 
     @cached_property
     def coarse(self) -> Coarse | None:
-        """The matrix at points rounded to 16 bits; None where it does not apply, and for some of the points."""
-        return Coarse.of(self.rough) if self.single and self.rows is None else None
+        """The matrix at points rounded to 16 bits; None where it does not apply."""
+        return Coarse.of(self.rough) if self.single else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether values are held: then a product with some of the points is no cheaper than with all."""
+        return self.held is not None or bool(self._bands)
+
+    def elsewhere(self, V: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return K V at other points, by number, for V (n, k) at those that take part, from values in float32."""
+        everyone = self.gram.left.single()
+        formula = self.gram.comparison.formula
+        compared = Comparison(self.gram.kernel.of, everyone.take(others), self.points(True), formula, _FORGIVEN)
+        size = np.abs(V).max(axis=0, initial=0.0)
+        size = np.where(size > 0, size, 1.0)
+        return np.asarray(compared.matvec((V / size).astype(compared.dtype)) * size)
 
     def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
         """Return a block of the matrix."""
