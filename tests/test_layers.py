@@ -19,8 +19,9 @@ ORDER = (
     "solvers",
     "rkhs",
     "estimators",
-    "io",
+    "tables",
     "selection",
+    "io",
 )
 CORE = ("points", "solvers")  # who calls the core: the engine of pairs, and SMO
 PACKAGES = sorted(p.parent.name for p in SOURCE.glob("*/__init__.py"))

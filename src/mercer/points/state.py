@@ -213,6 +213,6 @@ def _read_table(manifest: dict[str, Any], arrays: Arrays) -> Any:
         import polars
 
         return polars.DataFrame(columns)
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
     return pd.DataFrame(columns)

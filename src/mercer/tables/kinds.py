@@ -1,0 +1,96 @@
+"""What a column is: numbers, categories, dates, or nothing that a kernel can use."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.tables import categories, dates, quantities
+from mercer.tables.cells import Numbers, distinct, names, number, numbers, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Of the cells of a column of text, so many must be numbers for it to be one of numbers with a few slips.
+_MOSTLY = 0.95
+# A text that is new in every second row names the rows, or is prose; in few rows one cannot tell.
+_NAMING, _FEW = 0.5, 20
+_IDENTIFIER = re.compile(
+    r"(?i:((row|record|case|line)[ _.]*)?(id|index|number|no|nr|#)|.+[ _.]id|unnamed: 0|column 1)|.+[a-z]I[Dd]"
+)
+
+
+def learn(name: str, series: pd.Series, *, scale: float, most: int, fewest: int, tails: str) -> dict[str, Any]:
+    """Return how a column is encoded, as plain data: `name`, `kind`, `made` (columns), `said`, and what its kind needs.
+
+    The other arguments are parameters of `TableEncoder`.
+    """
+    import pandas as pd
+
+    chosen = isinstance(series.dtype, pd.CategoricalDtype)  # somebody has said that these are categories
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return _dates(name, series, "", scale)
+    plain = not chosen and pd.api.types.is_numeric_dtype(series.dtype)
+    if (plain and not pd.api.types.is_bool_dtype(series.dtype)) or pd.api.types.is_timedelta64_dtype(series.dtype):
+        return _numbers(name, series, numbers(series), scale, tails)
+    if not chosen and not plain:
+        codes, values = distinct(series)
+        present = [values[i] for i in np.unique(codes[codes >= 0])]
+        if any(np.isfinite(number(v)) for v in present if not isinstance(v, bool)):
+            found = numbers(series)
+            there = int((~np.isnan(found.values)).sum())
+            if there and there >= _MOSTLY * (there + found.wrong):
+                return _numbers(name, series, found, scale, tails)
+        elif all(hasattr(v, "isoformat") and hasattr(v, "year") for v in present) and present:
+            return _dates(name, series, "", scale)
+        how = dates.format_of(sorted(present, key=str))
+        if how is not None:
+            return _dates(name, series, how, scale)
+    codes, called = names(series)
+    there = int((codes >= 0).sum())
+    if len(called) < 2 and (not called or there == len(codes)):
+        return _constant(name, there, called[0] if called else None)
+    if not chosen and there >= _FEW and len(called) > _NAMING * there:
+        return _dropped(name, "text", f"{len(called):,} different texts in {there:,} rows name or describe the rows")
+    return categories.learn(name, codes, called, scale, most, fewest)
+
+
+def _numbers(name: str, series: pd.Series, found: Numbers, scale: float, tails: str) -> dict[str, Any]:
+    there = found.values[~np.isnan(found.values)]
+    if not len(there) or there.min() == there.max():
+        if len(there) == len(found.values) or not len(there):
+            return _constant(name, len(there), shown(there[0]) if len(there) else None)
+        codes = np.where(np.isnan(found.values), -1, 0)
+        return categories.learn(name, codes, [shown(there[0])], scale, 1, 1)
+    whole = bool(np.all(there == np.floor(there)))
+    if whole and len(there) >= _FEW and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
+        return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
+    return quantities.learn(name, *found, scale, tails)
+
+
+def _dates(name: str, series: pd.Series, how: str, scale: float) -> dict[str, Any]:
+    times, _, _ = dates.seconds(series, how)
+    there = times[~np.isnan(times)]
+    if not len(there) or there.min() == there.max():
+        return _constant(name, len(there), str(series.dropna().iloc[0]) if len(there) else None)
+    return dates.learn(name, times, how, scale)
+
+
+def _constant(name: str, there: int, value: str | None) -> dict[str, Any]:
+    what = "has no values" if value is None else f"is {value} in all {there:,} rows that have a value"
+    return {"name": name, "kind": "constant", "made": [], "said": f"{name}: dropped; it {what}."}
+
+
+def _dropped(name: str, kind: str, why: str) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "made": [], "said": f"{name}: dropped; {why}."}
+
+
+def encode(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
+    """Return the columns that a column becomes, how many of its cells are of another kind, and one of them."""
+    if state["kind"] == "date":
+        return dates.encode(state, series)
+    if "kept" in state:
+        return categories.encode(state, series), 0, ""
+    return quantities.encode(state, series)

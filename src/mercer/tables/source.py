@@ -1,0 +1,187 @@
+"""Where a table comes from: a file or standard input, compressed or not, of a format that name or bytes tell."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from mercer.tables.errors import TableError
+
+FORMATS = ("csv", "tsv", "txt", "svmlight", "parquet", "feather")
+
+_ENDINGS = {
+    "csv": "csv",
+    "tsv": "tsv",
+    "tab": "tsv",
+    "txt": "txt",
+    "data": "txt",
+    "parquet": "parquet",
+    "pq": "parquet",
+    "feather": "feather",
+    "arrow": "feather",
+    "svm": "svmlight",
+    "svmlight": "svmlight",
+    "libsvm": "svmlight",
+}
+_COMPRESSED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+_BINARY = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)  # what reading a damaged or vanishing file raises
+_HEAD = 2**18  # bytes that are looked at before anything is read
+_SVMLIGHT = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\d+)?(\s+\d+:[^\s:]+)+\s*(#.*)?", re.IGNORECASE)
+
+
+class Source:
+    """An open table.
+
+    Attributes
+    ----------
+    called
+        What errors call it.
+    format
+        One of `FORMATS`.
+    head
+        Its first bytes, decompressed.
+    stream
+        All of its bytes, decompressed, from the first on.
+    file
+        The same as a file in which one can go back, if it is one.
+    """
+
+    def __init__(self, called: str, raw: IO[bytes], format: str | None, ending: str | None) -> None:
+        self.called = called
+        try:
+            self.head, self.stream = _ahead(raw)
+            packed = next((kind for magic, kind in _COMPRESSED.items() if self.head.startswith(magic)), None)
+            self.file = raw if packed is None and raw.seekable() else None
+            if packed is not None:
+                self.head, self.stream = _ahead(_decompressed(self.stream, packed))
+        except BROKEN as error:
+            raise self.broken(error) from error
+        if not self.head.strip():
+            raise self.wrong("it is empty")
+        self.format = self._format(format, ending)
+
+    def wrong(self, what: str) -> TableError:
+        """Return the error that says what is wrong with this table."""
+        return TableError(f"{self.called}: {what}.")
+
+    def broken(self, error: Exception) -> TableError:
+        """Return the error for a stream that cannot be read to its end."""
+        return self.wrong(f"it cannot be read or decompressed ({error}). It may be cut off or damaged; copy it again")
+
+    def _format(self, asked: str | None, ending: str | None) -> str:
+        binary = next((kind for magic, kind in _BINARY.items() if self.head.startswith(magic)), None)
+        said = asked or ending
+        if binary is not None:
+            if said not in (binary, None):
+                raise self.wrong(f"it is a file of {binary}, not of {said}. Pass format={binary!r}")
+            return binary
+        if said in ("parquet", "feather"):
+            raise self.wrong(f"it is no file of {said}, though its name or `format` says so. Pass the right format")
+        if self.head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise self.wrong("it is UTF-16 text. Save it as UTF-8")
+        if b"\x00" in self.head:
+            raise self.wrong("it is no text and no format known here; known are " + ", ".join(FORMATS))
+        lines = (line for line in self.head.split(b"\n") if line.strip() and not line.startswith(b"#"))
+        pairs = _SVMLIGHT.fullmatch(next(lines, b"").rstrip(b"\r")) is not None
+        if pairs and said in ("csv", "tsv"):
+            raise self.wrong(f"it is a file of svmlight, not of {said}. Pass format='svmlight'")
+        if said in (None, "txt"):
+            return "svmlight" if pairs else "txt"
+        return said
+
+
+@contextmanager
+def opened(source: Any, format: str | None) -> Iterator[Source]:
+    """Open a table.
+
+    Parameters
+    ----------
+    source
+        A path; "-" for standard input; or an open binary file.
+    format
+        One of `FORMATS`, or None to go by the name and the first bytes.
+    """
+    if format is not None and format not in FORMATS:
+        raise TableError(f"format={format!r} is not known; known are {', '.join(FORMATS)}.")
+    if hasattr(source, "read"):
+        yield Source(repr(getattr(source, "name", "the table")), source, format, None)
+        return
+    path = os.fspath(source)
+    if path == "-":
+        yield Source("standard input", sys.stdin.buffer, format, None)
+        return
+    called = repr(path)
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below; the errors of the readers are not those of opening
+    except FileNotFoundError:
+        raise TableError(f"{called}: there is no such file.") from None
+    except IsADirectoryError:
+        raise TableError(f"{called}: this is a folder, not a file.") from None
+    except OSError as error:
+        raise TableError(f"{called}: it cannot be opened ({error.strerror}).") from error
+    with file:
+        yield Source(called, file, format, ending_of(path))
+
+
+def ending_of(path: str) -> str | None:
+    """Return the format that a name tells.
+
+    Examples
+    --------
+    >>> ending_of("data.csv.gz"), ending_of("a9a.libsvm"), ending_of("data")
+    ('csv', 'svmlight', None)
+    """
+    parts = os.path.basename(path).lower().split(".")
+    while len(parts) > 1 and parts[-1] in ("gz", "bz2", "xz", "zst"):
+        parts.pop()
+    return _ENDINGS.get(parts[-1]) if len(parts) > 1 else None
+
+
+class _Ahead(io.RawIOBase):
+    """A stream of which the first bytes have been read already: they come first."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._left = memoryview(head)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._left[: len(buffer)] if len(self._left) else self._rest.read(len(buffer))
+        self._left = self._left[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _ahead(raw: IO[bytes]) -> tuple[bytes, IO[bytes]]:
+    """Return the first bytes of a stream, and the stream with these still to come."""
+    head = b""
+    while len(head) < _HEAD:
+        more = raw.read(_HEAD - len(head))
+        if not more:
+            break
+        head += more
+    return head, io.BufferedReader(_Ahead(head, raw), 2**18)
+
+
+def _decompressed(raw: IO[bytes], packed: str) -> IO[bytes]:
+    if packed == "gz":
+        return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
+    if packed == "bz2":
+        return bz2.BZ2File(raw)
+    if packed == "xz":
+        return lzma.LZMAFile(raw)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")

@@ -1,0 +1,155 @@
+"""The column to predict: numbers or classes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.tables.cells import names, numbers, shown
+from mercer.tables.errors import TableError
+
+TASKS = ("auto", "classify", "regress")
+
+_CLASSES = 20  # whole numbers of more values than these are quantities, not classes
+_EACH = 5  # rows for each of them, on average, at least
+_NAMING, _FEW = 0.5, 20  # classes that are new in every second row name the rows; in few rows one cannot tell
+
+
+class Target(NamedTuple):
+    """What is to be predicted.
+
+    Attributes
+    ----------
+    task
+        "classify" or "regress".
+    values
+        The labels, or the numbers as float64, of the rows that have one.
+    classes
+        The different labels in order; None for a regression.
+    said
+        A sentence that says what was taken for what.
+    rows
+        The positions, from 0, of the rows that have a target; the others are dropped.
+    """
+
+    task: str
+    values: np.ndarray
+    classes: np.ndarray | None
+    said: str
+    rows: np.ndarray
+
+
+def target_of(series: Any, task: str = "auto") -> Target:
+    """Return what a column says is to be predicted.
+
+    Texts, booleans, two values, and whole numbers of at most 20 values with five rows each on average are classes.
+    Other numbers are quantities.
+
+    Parameters
+    ----------
+    series
+        The column: a pandas series, or a list or array.
+    task
+        "classify" or "regress" to say so; "auto" to find out.
+
+    Returns
+    -------
+    Target
+
+    Examples
+    --------
+    >>> from mercer.tables import target_of
+    >>> found = target_of(["yes", "no", None, "yes"])
+    >>> found.task, found.classes.tolist(), found.rows.tolist()
+    ('classify', ['no', 'yes'], [0, 1, 3])
+    >>> print(found.said)
+    target: 2 classes, no (1 rows) and yes (2); 1 row without a target was dropped.
+    >>> target_of([1.5, 2.25, 8.0]).task
+    'regress'
+    """
+    import pandas as pd
+
+    if task not in TASKS:
+        raise ValueError(f"task={task!r} must be one of {', '.join(map(repr, TASKS))}.")
+    series = series if isinstance(series, pd.Series) else pd.Series(series)
+    called = "target" if series.name is None else str(series.name)
+    if not len(series):
+        raise TableError(f"the target {called!r} has no rows.")
+    codes, known = names(series)
+    found = numbers(series)
+    rows = np.flatnonzero(codes >= 0)
+    if not len(rows):
+        raise TableError(f"the target {called!r} has no values: all {len(series):,} rows are missing.")
+    if len(known) == 1:
+        raise TableError(
+            f"the target {called!r} is {known[0]} in all {len(rows):,} rows; there is nothing to tell apart. "
+            "Choose another column."
+        )
+    numeric = not found.wrong and bool(np.isfinite(found.values[rows]).all())
+    if task == "auto":
+        task = _task(series, found.values[rows], numeric, len(known))
+    dropped = len(series) - len(rows)
+    gone = f"; {dropped:,} row{'s' * (dropped != 1)} without a target {'was' if dropped == 1 else 'were'} dropped"
+    gone = gone if dropped else ""
+    if task == "regress":
+        values = _quantities(called, found, rows)
+        low, middle, high = (shown(float(v)) for v in np.percentile(values, [0, 50, 100]))
+        said = f"{called}: numbers from {low} to {high} (median {middle}){gone}."
+        return Target(task, values, None, said, rows)
+    if len(rows) >= _FEW and len(known) > _NAMING * len(rows):
+        raise TableError(
+            f"the target {called!r} has {len(known):,} different values in {len(rows):,} rows, too many for classes. "
+            + ("Choose task 'regress' to predict numbers." if numeric else "Choose another column.")
+        )
+    labels = _labels(series, found.values, rows, codes, known, numeric)
+    classes, counts = np.unique(labels, return_counts=True)
+    return Target(task, labels, classes, f"{called}: {_counted(classes, counts)}{gone}.", rows)
+
+
+def _task(series: Any, values: np.ndarray, numeric: bool, many: int) -> str:
+    import pandas as pd
+
+    chosen = isinstance(series.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(series.dtype)
+    if chosen or not numeric or many == 2:
+        return "classify"
+    whole = bool(np.all(values == np.floor(values)))
+    return "classify" if whole and many <= min(_CLASSES, len(values) / _EACH) else "regress"
+
+
+def _quantities(called: str, found: Any, rows: np.ndarray) -> np.ndarray:
+    values = np.asarray(found.values[rows], dtype=np.float64)
+    if found.wrong:
+        raise TableError(
+            f"the target {called!r} is no number in {found.wrong:,} rows: {found.example[:30]!r}. Correct them, or "
+            "choose task 'classify' to predict classes."
+        )
+    if not np.isfinite(values).all():
+        raise TableError(f"the target {called!r} is infinite in row {int(rows[np.argmin(np.isfinite(values))]) + 1:,}.")
+    return values
+
+
+def _labels(
+    series: Any, values: np.ndarray, rows: np.ndarray, codes: np.ndarray, known: list[str], numeric: bool
+) -> np.ndarray:
+    """Return labels of the kind that the column has: booleans, whole numbers, numbers or texts."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(series.dtype):
+        return np.asarray(values[rows] > 0)
+    if numeric:
+        found = values[rows]
+        whole = np.all(found == np.floor(found)) and np.abs(found).max() < 2**53
+        return found.astype(np.int64) if whole else found
+    return np.array(known, dtype=str)[codes[rows]]
+
+
+def _counted(classes: np.ndarray, counts: np.ndarray) -> str:
+    first, *others = [f"{c} ({n:,}{' rows' if i == 0 else ''})" for i, (c, n) in enumerate(zip(classes, counts))]
+    if len(others) < 6:
+        listed = ", ".join([first, *others[:-1]]) + f" and {others[-1]}"
+    else:
+        listed = ", ".join([first, *others[:4]]) + ", ..."
+    rare = int((counts < _EACH).sum())
+    few = f"; {rare} of them with fewer than {_EACH} rows" if rare and len(classes) > 2 else ""
+    return f"{len(classes)} classes, {listed}{few}"

@@ -1,0 +1,388 @@
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from mercer.tables import TableEncoder
+
+ROOT2 = 2**0.5
+
+NUMBERS = st.one_of(st.none(), st.floats(allow_nan=True, allow_infinity=True), st.integers(-5, 5))
+TEXTS = st.one_of(st.none(), st.sampled_from(["a", " a", "b", "?", "1", "1.0", "true", "2024-01-31", "x,y", "$5", ""]))
+DATES = st.one_of(st.none(), st.datetimes(pd.Timestamp("1700-01-01"), pd.Timestamp("2200-01-01")))
+KINDS = st.sampled_from([NUMBERS, st.integers(-(2**62), 2**62), st.sampled_from([0, 1]), TEXTS, st.booleans(), DATES])
+
+
+@st.composite
+def frames(draw, least=2):
+    """Tables of any kinds of columns, of which something can be learned."""
+    rows = draw(st.integers(least, 30))
+    columns = draw(st.lists(KINDS, min_size=1, max_size=4))
+    made = {f"c{i}": draw(st.lists(kind, min_size=rows, max_size=rows)) for i, kind in enumerate(columns)}
+    return pd.DataFrame({"sure": np.arange(rows) / 3.0, **made})
+
+
+def quietly(call, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return call(*args)
+
+
+# -- laws -------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(frames())
+def test_transform_of_the_fitted_table_is_fit_transform(table):
+    encoder = TableEncoder()
+    both = quietly(encoder.fit_transform, table)
+    assert np.isfinite(both).all()
+    assert both.shape == (len(table), len(encoder.get_feature_names_out()))
+    assert np.array_equal(both, quietly(TableEncoder().fit(table).transform, table))
+
+
+@settings(max_examples=40)
+@given(frames(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(table, random):
+    order = random.sample(range(len(table)), len(table))
+    one, two = TableEncoder().fit(table), TableEncoder().fit(table.iloc[order])
+    assert one.get_feature_names_out().tolist() == two.get_feature_names_out().tolist()
+    assert np.array_equal(quietly(one.transform, table), quietly(two.transform, table))
+    assert np.array_equal(quietly(one.transform, table.iloc[order]), quietly(one.transform, table)[order])
+
+
+@settings(max_examples=40)
+@given(frames(), st.randoms(use_true_random=False))
+def test_the_order_of_columns_and_further_ones_do_not_matter(table, random):
+    encoder = TableEncoder().fit(table)
+    more = table.assign(further="x", **{"one more": 3})
+    order = random.sample(list(more.columns), more.shape[1])
+    assert np.array_equal(quietly(encoder.transform, more[order]), quietly(encoder.transform, table))
+
+
+@settings(max_examples=40)
+@given(frames(4), st.integers(1, 29))
+def test_rows_are_encoded_one_by_one(table, cut):
+    encoder = TableEncoder().fit(table)
+    parts = [part for part in (table.iloc[:cut], table.iloc[cut:]) if len(part)]
+    whole = quietly(encoder.transform, table)
+    assert np.array_equal(np.concatenate([quietly(encoder.transform, part) for part in parts]), whole)
+
+
+@settings(max_examples=40)
+@given(frames())
+def test_what_is_learned_is_plain_and_complete(table):
+    encoder = TableEncoder().fit(table)
+    assert json.loads(json.dumps(encoder.columns_)) == encoder.columns_
+    twin = TableEncoder()
+    twin.columns_ = json.loads(json.dumps(encoder.columns_))
+    assert np.array_equal(quietly(twin.transform, table), quietly(encoder.transform, table))
+    assert np.array_equal(
+        quietly(pickle.loads(pickle.dumps(encoder)).transform, table), quietly(encoder.transform, table)
+    )
+
+
+@settings(max_examples=40)
+@given(frames(), frames())
+def test_any_table_of_these_columns_can_be_encoded(table, other):
+    encoder = TableEncoder().fit(table)
+    strange = pd.DataFrame({name: other.iloc[:, i % other.shape[1]] for i, name in enumerate(table.columns)})
+    found = quietly(encoder.transform, strange)
+    assert found.shape == (len(other), len(encoder.get_feature_names_out()))
+    assert np.isfinite(found).all()
+
+
+# -- numbers ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=60))
+def test_numbers_have_mean_0_and_deviation_1(values):
+    spread = np.ptp(values)
+    if spread < 1e-3 or len(set(values)) < 3:
+        values = np.arange(len(values)) ** 2.0
+    found = TableEncoder(tails="keep").fit_transform(pd.DataFrame({"v": values}))[:, 0]
+    assert found.mean() == pytest.approx(0, abs=1e-6)
+    assert found.std() == pytest.approx(1, rel=1e-6)
+
+
+@given(st.floats(0.01, 100), st.floats(-100, 100))
+def test_the_unit_of_numbers_does_not_matter(factor, shift):
+    values = np.random.default_rng(0).lognormal(0, 2, 50)
+    one, two = (TableEncoder().fit_transform(v[:, None]) for v in (values, factor * values + shift))
+    assert one == pytest.approx(two, abs=1e-5)
+
+
+def test_long_tails_are_drawn_nearer_and_keep_their_order():
+    values = np.random.default_rng(0).lognormal(0, 2, 500)
+    encoder = TableEncoder().fit(values[:, None])
+    bent = encoder.transform(values[:, None])[:, 0]
+    kept = TableEncoder(tails="keep").fit_transform(values[:, None])[:, 0]
+    assert kept == pytest.approx((values - values.mean()) / values.std())
+    assert np.array_equal(np.argsort(bent), np.argsort(values))
+    assert np.array_equal(bent[kept <= 3], kept[kept <= 3])
+    assert kept.max() > 12 > 6 > bent.max() > 3
+    assert f"a long tail (up to {kept.max():.0f} deviations), drawn nearer beyond 3" in encoder.treatment_[0].said
+
+
+def test_numbers_within_three_deviations_stay():
+    values = np.random.default_rng(0).uniform(size=(300, 1))
+    encoder, keeping = TableEncoder().fit(values), TableEncoder(tails="keep").fit(values)
+    assert np.array_equal(encoder.transform(values), keeping.transform(values))
+    assert keeping.transform([[50.0]]) > 100 > 9 > encoder.transform([[50.0]])
+    assert "tail" not in encoder.treatment_[0].said
+
+
+def test_missing_numbers_are_at_the_median_and_marked():
+    table = pd.DataFrame({"v": [1.0, 2.0, None, 4.0, np.inf, "?", 10.0]})
+    encoder = TableEncoder().fit(table)
+    found = encoder.transform(table)
+    assert encoder.get_feature_names_out().tolist() == ["v", "v missing"]
+    gone = [2, 4, 5]
+    assert len(set(found[gone, 0])) == 1
+    assert found[gone, 0][0] == pytest.approx(encoder.transform(pd.DataFrame({"v": [3.0]}))[0, 0])
+    assert np.ptp(found[:, 1]) == pytest.approx(ROOT2)
+    assert found[gone, 1].min() > found[[0, 1, 3, 6], 1].max()
+    assert "3 missing are at the median" in encoder.treatment_[0].said
+
+
+def test_missing_at_prediction_only():
+    encoder = TableEncoder().fit(pd.DataFrame({"v": [1.0, 2.0, 9.0], "w": ["a", "b", "c"], "x": ["u", "v", "u"]}))
+    found = encoder.transform(pd.DataFrame({"v": [None, 2.0], "w": [None, "b"], "x": [None, "u"]}))
+    assert found[0, 0] == found[1, 0]  # the median
+    assert found[0, 1:].tolist() == [0, 0, 0, 0]  # no category, and in the middle between u and v
+
+
+def test_two_numbers_are_as_far_apart_as_two_categories():
+    table = pd.DataFrame({"n": [0, 1, 0, 0], "t": ["u", "v", "u", "u"], "b": [False, True, False, False]})
+    encoder = TableEncoder(category_scale=3.0).fit(table)
+    assert [c.kind for c in encoder.treatment_] == ["yes/no"] * 3
+    assert encoder.transform(table) == pytest.approx(np.array([[-1.0], [1], [-1], [-1]]) @ np.full((1, 3), 3 / ROOT2))
+    assert encoder.transform(table.assign(n=2))[0, 0] == pytest.approx(9 / ROOT2)  # a number still
+
+
+def test_texts_that_are_numbers():
+    table = pd.DataFrame({"price": ["$1,200", "$5", "$7.50", "n/a", "$12"] * 8})
+    encoder = TableEncoder(tails="keep").fit(table)
+    assert encoder.treatment_[0].kind == "number"
+    again = TableEncoder(tails="keep").fit(pd.DataFrame({"price": [1200, 5, 7.5, None, 12] * 8}))
+    assert np.array_equal(encoder.transform(table), again.transform(table))
+
+
+def test_a_few_slips_in_a_column_of_numbers():
+    table = pd.DataFrame({"v": [*map(str, range(99)), "unknown"]})
+    encoder = TableEncoder().fit(table)
+    assert encoder.treatment_[0].said.endswith("1 of these are no numbers, such as 'unknown'.")
+    with pytest.warns(UserWarning, match="'v': 2 cells are no numbers, such as 'abc'. They count as missing."):
+        found = encoder.transform(pd.DataFrame({"v": ["1", "abc", "def", None]}))
+    assert (found[1:, 0] == found[1, 0]).all()
+    assert (found[1:, 1] > found[0, 1]).all()
+
+
+def test_huge_and_tiny_numbers():
+    for values in ([1e300, -1e300, 0.0], [1e-310, 2e-310, 5e-310], [1e15, 1e15 + 1, 1e15 + 3]):
+        encoder = TableEncoder().fit(np.array(values)[:, None])
+        assert encoder.transform(np.array(values)[:, None]).std() == pytest.approx(1, rel=0.01)
+        assert np.isfinite(encoder.transform([[1e308], [-1e308], [np.inf]])).all()
+
+
+# -- categories -------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=20, max_size=60), st.floats(0.1, 10))
+def test_two_categories_are_root_two_apart(values, scale):
+    table = pd.DataFrame({"v": values, "w": np.arange(len(values))})
+    encoder = TableEncoder(category_scale=scale, min_rows=1).fit(table)
+    found = encoder.transform(table)[:, encoder.places("category", "yes/no")]
+    apart = np.linalg.norm(found[:, None] - found[None], axis=2)
+    different = np.array(values)[:, None] != np.array(values)[None]
+    assert apart == pytest.approx(different * ROOT2 * scale)
+
+
+def test_rare_categories_share_a_column():
+    table = pd.DataFrame({"v": ["a"] * 60 + ["b"] * 40 + ["c"] * 4 + ["d", "e"]})
+    encoder = TableEncoder().fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["v=a", "v=b", "v other"]
+    assert "one column each for 2, and one for the 3 rarest (6 rows)" in encoder.treatment_[0].said
+    assert encoder.transform(pd.DataFrame({"v": ["d", "never seen"]})).tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert TableEncoder(min_rows=1).fit(table).transform(table).shape[1] == 5
+    assert TableEncoder(min_rows=1, max_categories=3).fit(table).get_feature_names_out()[-1] == "v other"
+
+
+def test_unseen_categories_without_others_are_zeros():
+    encoder = TableEncoder().fit(pd.DataFrame({"v": ["a", "b", "c"] * 10}))
+    assert encoder.transform(pd.DataFrame({"v": ["z", "a", None]})).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+
+
+def test_missing_is_a_category():
+    table = pd.DataFrame({"v": ["a", "b", "c", None, " ?"] * 10, "w": ["x", None, None, None, "NA"] * 10})
+    encoder = TableEncoder().fit(table)
+    assert encoder.treatment_[0].made == ["v=a", "v=b", "v=c", "v missing"]
+    assert encoder.treatment_[0].said == "v: 3 categories, one column each; 20 missing are a category of their own."
+    assert encoder.treatment_[1].kind == "yes/no"
+    assert encoder.transform(table)[3:5, :4].tolist() == [[0, 0, 0, 1]] * 2
+
+
+def test_categories_are_the_same_as_texts_numbers_and_pandas_categories():
+    table = pd.DataFrame({"v": ["1", "2", "x"] * 10})
+    encoder = TableEncoder().fit(table)
+    wanted = encoder.transform(table)[:2]
+    for values in ([1, 2], [1.0, 2.0], ["1.0", " 2"], pd.Categorical(["1", "2"]), pd.Categorical([1, 2])):
+        assert np.array_equal(encoder.transform(pd.DataFrame({"v": values})), wanted)
+
+
+def test_numbers_that_are_declared_categories():
+    table = pd.DataFrame({"v": pd.Categorical([1, 2, 3] * 10)})
+    assert TableEncoder().fit(table).get_feature_names_out().tolist() == ["v=1", "v=2", "v=3"]
+
+
+# -- dates ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y-%m-%dT%H:%M:%S", "%d %b %Y"])
+def test_dates_as_texts(form):
+    days = pd.date_range("2020-01-01", periods=400, freq="73h")
+    days = days if "%H" in form else days.normalize()
+    encoder = TableEncoder().fit(pd.DataFrame({"when": days}))
+    texts = pd.DataFrame({"when": days.strftime(form)})
+    found = TableEncoder().fit(texts)
+    assert found.treatment_[0].kind == "date"
+    assert found.transform(texts) == pytest.approx(encoder.transform(pd.DataFrame({"when": days})))
+
+
+def test_parts_of_dates():
+    days = pd.Series(pd.date_range("2020-01-06", periods=1000, freq="D"))
+    encoder = TableEncoder().fit(pd.DataFrame({"when": days}))
+    assert encoder.treatment_[0].said.endswith("columns for time, season, weekday.")
+    found = encoder.transform(pd.DataFrame({"when": days}))
+    assert found[:, 0].std() == pytest.approx(1)
+    assert np.linalg.norm(found[:, 1:3], axis=1) == pytest.approx(1)
+    assert found[0, 3:5] == pytest.approx(found[7, 3:5])  # a week later
+    assert found[0, 1:3] == pytest.approx(found[365, 1:3], abs=0.01)
+    hours = TableEncoder().fit(pd.DataFrame({"when": pd.date_range("2020-01-06", periods=30, freq="h")}))
+    assert hours.treatment_[0].said.endswith("columns for time, weekday, hour.")
+
+
+def test_times_of_day():
+    table = pd.DataFrame({"at": ["00:00", "06:00", "12:00", "23:59"] * 5})
+    encoder = TableEncoder().fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["at hour sin", "at hour cos"]
+    found = encoder.transform(table)
+    assert np.linalg.norm(found[0] - found[3]) < 0.01
+    assert np.linalg.norm(found[0] - found[2]) == pytest.approx(2)
+
+
+def test_missing_and_wrong_dates():
+    table = pd.DataFrame({"when": ["2020-01-01", "2020-03-01", None, "2021-01-01"] * 5})
+    encoder = TableEncoder().fit(table)
+    with pytest.warns(UserWarning, match="'when': 1 cells are no dates, such as 'soon'"):
+        found = encoder.transform(pd.DataFrame({"when": ["soon", None]}))
+    assert np.array_equal(found[0], found[1])
+    assert (found[0, 1:-1] == 0).all()
+    assert np.array_equal(found[1], encoder.transform(table)[2])
+
+
+def test_time_zones_are_one_time():
+    table = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=50, freq="7h", tz="UTC")})
+    encoder = TableEncoder().fit(table)
+    moved = table.assign(when=table["when"].dt.tz_convert("Asia/Tokyo"))
+    assert np.array_equal(encoder.transform(moved), encoder.transform(table))
+
+
+# -- what is dropped --------------------------------------------------------------------------------------
+
+
+def test_what_says_nothing_is_dropped_and_said():
+    rows = 40
+    table = pd.DataFrame(
+        {
+            "x": np.arange(rows) % 7,
+            "constant": "same",
+            "void": None,
+            "one number": 3.5,
+            "note": [f"remark {i}" for i in range(rows)],
+            "id": np.arange(1000, 1000 + rows),
+            "customer_id": np.arange(rows)[::-1],
+            "time": np.arange(rows),
+            "one day": pd.Timestamp("2020-01-01"),
+        }
+    )
+    encoder = TableEncoder().fit(table)
+    said = {c.name: (c.kind, c.said) for c in encoder.treatment_ if not c.made}
+    assert {name: kind for name, (kind, _) in said.items()} == {
+        "constant": "constant",
+        "void": "constant",
+        "one number": "constant",
+        "note": "text",
+        "id": "identifier",
+        "customer_id": "identifier",
+        "one day": "constant",
+    }
+    assert said["constant"][1] == "constant: dropped; it is same in all 40 rows that have a value."
+    assert said["void"][1] == "void: dropped; it has no values."
+    assert said["note"][1] == "note: dropped; 40 different texts in 40 rows name or describe the rows."
+    assert encoder.get_feature_names_out().tolist() == ["x", "time"]
+    with pytest.raises(ValueError, match=r"nothing to learn from in 40 samples: constant: dropped; it is same"):
+        TableEncoder().fit(table[["constant", "void"]])
+
+
+def test_lists_in_cells_are_dropped_or_categories_but_no_crash():
+    table = pd.DataFrame({"v": [[1, 2], {"a": 1}, None] * 10, "w": range(30)})
+    encoder = TableEncoder().fit(table)
+    assert encoder.transform(table).shape[0] == 30
+
+
+# -- the interface ----------------------------------------------------------------------------------------
+
+
+def test_scikit_learn_finds_no_fault():
+    results = check_estimator(TableEncoder(), on_skip=None, on_fail=None)
+    failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
+    # scikit-learn wants an error where columns come in another order; here they are found by name.
+    assert set(failed) <= {"check_dataframe_column_names_consistency"}
+
+
+def test_arrays_polars_and_clone():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    encoder = clone(TableEncoder(tails="keep")).fit(X)
+    assert encoder.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+    assert encoder.transform(X) == pytest.approx((X - X.mean(0)) / X.std(0))
+    with pytest.raises(ValueError, match="X has 2 features, but TableEncoder is expecting 3 features"):
+        encoder.transform(X[:, :2])
+    table = pd.DataFrame({"a": X[:, 0], "b": ["u", "v", "w"] * 10})
+    assert np.array_equal(
+        TableEncoder().fit(pl.from_pandas(table)).transform(table), TableEncoder().fit_transform(table)
+    )
+    assert not hasattr(encoder, "feature_names_in_")
+    assert TableEncoder().fit(table).feature_names_in_.tolist() == ["a", "b"]
+    mixed = np.array([[1.0, "u"], [2.0, "v"], [5.0, "w"]] * 10, dtype=object)
+    assert [c.kind for c in TableEncoder().fit(mixed).treatment_] == ["number", "category"]
+    named = TableEncoder().set_output(transform="pandas").fit(table).transform(table)
+    assert named.columns.tolist() == ["a", "b=u", "b=v", "b=w"]
+
+
+def test_errors_are_sentences():
+    table = pd.DataFrame({"a": [1, 2, 3], "b": ["u", "v", "w"]})
+    encoder = TableEncoder().fit(table)
+    with pytest.raises(ValueError, match="the table has no column 'b', which the encoder was fitted to; it has 'a'"):
+        encoder.transform(table[["a"]])
+    with pytest.raises(ValueError, match="two columns are called 'a'; give them different names"):
+        TableEncoder().fit(pd.concat([table, table], axis=1))
+    with pytest.raises(ValueError, match="tails='cut' of TableEncoder must be 'auto' or 'keep'"):
+        TableEncoder(tails="cut").fit(table)
+    with pytest.raises(ValueError, match="min_rows=0 of TableEncoder must be a whole number >= 1"):
+        TableEncoder(min_rows=0).fit(table)
+    with pytest.raises(ValueError, match="while 1 is required"):
+        TableEncoder().fit(table.iloc[:0])
+
+
+def test_dropped_columns_need_not_be_there():
+    table = pd.DataFrame({"a": [1, 2, 3], "b": "same"})
+    assert TableEncoder().fit(table).transform(table[["a"]]).shape == (3, 1)

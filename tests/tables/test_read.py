@@ -1,0 +1,286 @@
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+from sklearn.datasets import dump_svmlight_file
+
+from mercer.tables import TableEncoder, TableError, read_pieces, read_table
+
+CELLS = st.text("ab01.,;\"'\n\r\t -?é", max_size=5)
+PACKING = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pa.compress(data, "zstd", asbytes=True),
+}
+
+
+def sample(rows=60):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "whole": rng.integers(0, 9, rows),
+            "size": rng.normal(size=rows).round(3),
+            "job": rng.choice(["smith", "baker, small", 'the "clerk"', "nurse\nat night"], rows),
+            "gaps": np.where(np.arange(rows) % 3 == 0, np.nan, rng.normal(size=rows)),
+        }
+    )
+
+
+def read(data, **options):
+    return read_table(io.BytesIO(data), **options)
+
+
+def same(found, wanted):
+    assert_frame_equal(found, wanted, check_dtype=False, check_exact=True)
+
+
+# -- formats ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("packing", PACKING)
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".txt", ""])
+def test_text_by_ending_and_by_content(tmp_path, ending, packing):
+    table = sample()
+    path = tmp_path / f"table{ending}{packing}"
+    text = table.to_csv(index=False, sep="\t" if ending == ".tsv" else ",")
+    path.write_bytes(PACKING[packing](text.encode()))
+    same(read_table(path), table)
+    same(read_table(str(path), rows=7), table.head(7))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " "])
+def test_the_separator_is_found(separator):
+    table = sample()[["whole", "job", "size"]]
+    same(read(table.to_csv(index=False, sep=separator).encode()), table)
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".arrow"])
+def test_columnar_formats(tmp_path, ending, packing):
+    table = sample().assign(when=pd.date_range("2024-01-01", periods=60), kind=pd.Categorical(["u", "v"] * 30))
+    path = tmp_path / f"table{ending}{packing}"
+    buffer = io.BytesIO()
+    table.to_parquet(buffer) if ending == ".parquet" else table.to_feather(buffer)
+    path.write_bytes(PACKING[packing](buffer.getvalue()))
+    same(read_table(path), table)
+    pieces = list(read_pieces(path, 17))
+    assert [len(p) for p in pieces] == [17, 17, 17, 9]
+    same(pd.concat(pieces), table)
+
+
+def test_arrow_streams():
+    table = pa.Table.from_pandas(sample())
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table, max_chunksize=10)
+    same(read(sink.getvalue()), sample())
+
+
+def test_the_index_of_pandas_is_no_column_and_decimals_are_numbers():
+    from decimal import Decimal
+
+    table = pd.DataFrame({"v": [Decimal("1.50"), Decimal("2.25")]}, index=[7, 3])
+    buffer = io.BytesIO()
+    table.to_parquet(buffer)
+    same(read(buffer.getvalue()), pd.DataFrame({"v": [1.5, 2.25]}))
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight(tmp_path, zero_based):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 6)) * (rng.random((50, 6)) < 0.5)
+    X[0, 0] = X[3, 5] = 1.0
+    y = rng.choice([-1, 1], 50)
+    path = tmp_path / "table.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=zero_based)
+    found = read_table(path)
+    first = 0 if zero_based else 1
+    assert found.columns.tolist() == ["target", *(f"f{i}" for i in range(first, first + 6))]
+    assert np.array_equal(found["target"], y)
+    assert found.iloc[:, 1:].to_numpy() == pytest.approx(X)
+    assert np.array_equal(read(path.read_bytes()), found)  # known by its content
+
+
+def test_pieces_of_svmlight_have_the_columns_of_the_whole_for_an_encoder():
+    lines = [f"{i % 2} 1:{i} 2:{i * i % 7}" + (f" 9:{i}" if i in (3, 17) else "") for i in range(30)]
+    data = "\n".join(["# made", *lines]).encode()
+    encoder = TableEncoder().fit(read(data).drop(columns="target"))
+    whole = encoder.transform(read(data))
+    pieces = list(read_pieces(io.BytesIO(data), 5))
+    assert {p.shape[1] for p in pieces} == {3, 10}
+    assert np.array_equal(np.concatenate([encoder.transform(p) for p in pieces]), whole)
+
+
+def test_wide_svmlight_is_sparse():
+    data = b"".join(b"1 %d:1\n" % (5 * i + 1) for i in range(40))
+    dense = read(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mercer.tables.svmlight._DENSE", 100)
+        found = read(data)
+    assert isinstance(found.dtypes.iloc[-1], pd.SparseDtype)
+    same(found.astype(float), dense.astype(float))
+    encoder = TableEncoder().fit(dense)
+    assert np.array_equal(encoder.transform(found), encoder.transform(dense))
+
+
+# -- cells ------------------------------------------------------------------------------------------------
+
+
+def test_blanks_and_missing_cells():
+    found = read(b'age,job\n31," smith "\n ?,baker\n 40 ,N/A\n')
+    same(found, pd.DataFrame({"age": [31, np.nan, 40], "job": ["smith", "baker", None]}))
+
+
+def test_decimal_commas_between_semicolons():
+    same(read(b"a;b\n1,5;x\n-2,25;y\n"), pd.DataFrame({"a": [1.5, -2.25], "b": ["x", "y"]}))
+
+
+def test_whole_numbers_stay_exact():
+    assert read(b"a,b\n9007199254740993,x\n")["a"].tolist() == [2**53 + 1]
+
+
+def test_names_of_columns():
+    found = read("\ufeff,größe, b \n1,2,3\n".encode())
+    assert found.columns.tolist() == ["column 1", "größe", "b"]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=2, max_size=20), st.integers(1, 7))
+def test_pieces_are_the_whole(rows, size):
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([("a", "b", "c"), *((*row, "end") for row in rows)])
+    data = text.getvalue().encode()
+    whole = read(data, format="csv")
+    assert len(whole) == len(rows)
+    pieces = list(read_pieces(io.BytesIO(data), size, format="csv"))
+    assert all(len(p) == size for p in pieces[:-1])
+    again = pd.concat(pieces)
+    assert again.index.tolist() == whole.index.tolist()
+    for name in whole.columns:
+        assert again[name].isna().tolist() == whole[name].isna().tolist()
+    encoder = TableEncoder(min_rows=1).fit(whole.assign(x=np.arange(len(whole)) % 3, y=np.arange(len(whole))))
+    parts = [encoder.transform(p.assign(x=p.index % 3, y=p.index)) for p in pieces]
+    assert np.array_equal(np.concatenate(parts), encoder.transform(whole.assign(x=whole.index % 3, y=whole.index)))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20), st.integers(1, 7))
+def test_pieces_of_numbers_are_the_whole_to_the_last_bit(values, size):
+    table = pd.DataFrame({"a": values, "b": np.arange(len(values))})
+    data = table.to_csv(index=False).encode()
+    same(read(data), table)
+    same(pd.concat(list(read_pieces(io.BytesIO(data), size))), table)
+
+
+# -- what is wrong ----------------------------------------------------------------------------------------
+
+
+def some_parquet():
+    buffer = io.BytesIO()
+    sample().to_parquet(buffer)
+    return buffer.getvalue()
+
+
+LONG = sample(5000).to_csv(index=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        (b"", {}, "it is empty"),
+        (b" \n\n", {}, "it is empty"),
+        (gzip.compress(b""), {}, "it is empty"),
+        (b"a,b\n", {}, "it has names of columns, but no rows"),
+        (b"a,b", {}, "it has names of columns, but no rows"),
+        (b"a,b\n1,2\n3\n", {"format": "csv"}, "line 3 has 1 cell where the first line names 2 columns: '3'"),
+        (b"a,b\n1,2\n3,4\n5,6,7\n", {}, "line 4 has 3 cells where the first line names 2 columns: '5,6,7'"),
+        (b"a,b\n1,2\n3,\xff\n", {}, "it is not UTF-8 text in column 'b', after line 1"),
+        (b"\xe9t\xe9,b\n1,2\n", {}, "its first line is not UTF-8 text"),
+        ("a,b\n1,2\n".encode("utf-16"), {}, "it is UTF-16 text. Save it as UTF-8"),
+        (b'a,b\n1,"x\n2,y\n', {}, "is opened in its last row and never closed"),
+        (b'a,b\n1,"x\n' + b"2,y\n" * 2**21, {}, "after line 1 a row is longer than 1 MB; a quote may be open there"),
+        (b"a,a\n1,2\n", {}, "two columns are called 'a'"),
+        (b"1,2\n3,4\n", {}, "its first line holds numbers only, so that its columns have no names"),
+        (b"\x89PNG\r\n\x00\x00", {}, "it is no text and no format known here; known are csv"),
+        (b"a,b\n1,2\n", {"format": "parquet"}, "it is no file of parquet"),
+        (b"1 1:2\n", {"format": "csv"}, "it is a file of svmlight, not of csv"),
+        (b"1 1:2\n-1 3:1 2:1\n", {}, "line 2 is no target followed by index:value with growing indices: b'-1 3:1 2:1'"),
+        (b"a,b\n", {"format": "svmlight"}, "line 1 is no target followed by index:value"),
+        (some_parquet(), {"format": "csv"}, "it is a file of parquet, not of csv. Pass format='parquet'"),
+        (some_parquet()[:-20], {}, "it cannot be read as parquet"),
+        (b"ARROW1\x00\x00and no more", {}, "it cannot be read as feather"),
+        (b"a,b\n1,2\n", {"format": "xls"}, "format='xls' is not known; known are csv, tsv"),
+        *((pack(LONG)[:-30], {}, "it cannot be read or decompressed") for name, pack in PACKING.items() if name),
+    ],
+)
+def test_errors_are_sentences(data, options, words):
+    with pytest.raises(TableError) as caught:
+        read(data, **options)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith(".")
+    with pytest.raises(TableError):
+        list(read_pieces(io.BytesIO(data), 3, **options))
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(TableError, match=r"nowhere\.csv': there is no such file"):
+        read_table(tmp_path / "nowhere.csv")
+    with pytest.raises(TableError, match="this is a folder, not a file"):
+        read_table(tmp_path)
+    with pytest.raises(ValueError, match="rows=0 must be a whole number >= 1"):
+        read_table(tmp_path, rows=0)
+    with pytest.raises(ValueError, match=r"rows=2\.5 must be a whole number >= 1"):
+        next(read_pieces(tmp_path, 2.5))
+
+
+def test_damage_anywhere_is_an_error_or_a_table():
+    packed = gzip.compress(LONG)
+    for place in range(0, len(packed), 997):
+        damaged = bytearray(packed)
+        damaged[place] ^= 0xFF
+        try:
+            found = read(bytes(damaged))
+        except TableError:
+            continue
+        same(found, read(LONG))  # such as a flipped bit of the time stamp
+
+
+# -- standard input, and memory ---------------------------------------------------------------------------
+
+PROGRAM = """
+import resource, sys
+from mercer.tables import read_pieces
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+rows = 0
+for i, piece in enumerate(read_pieces("-", 50_000)):
+    rows += len(piece)
+    first = peak() if i == 1 else first if i else 0
+print(rows, int(piece["b"].iloc[-1]), peak() - first)
+"""
+
+
+def test_a_million_rows_from_standard_input_in_bounded_memory():
+    block = b"".join(b"%d,%d,some words to fill the line %d\n" % (i, i * 7919 % 10007, i % 13) for i in range(10_000))
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        packed = gzip.compress(block, 1)  # the members of a gzip file may be many
+        child.stdin.write(gzip.compress(b"a,b,c\n"))
+        for _ in range(100):
+            child.stdin.write(packed)
+        child.stdin.close()
+        rows, last, more = map(int, child.stdout.read().split())
+    assert (rows, last) == (1_000_000, 9999 * 7919 % 10007)
+    assert more < 40  # MB beyond those for two pieces; the text itself has 45, the whole table more
