@@ -6,8 +6,10 @@ from mercer.kernels.base import Kernel, kernel
 from mercer.kernels.constant import Constant
 from mercer.kernels.cosine import Cosine
 from mercer.kernels.delta import Delta
+from mercer.kernels.expression import parse_kernel
 from mercer.kernels.histogram import ChiSquared, Intersection
 from mercer.kernels.laplacian import Laplacian
+from mercer.kernels.lexicon import ExpressionError
 from mercer.kernels.linear import Linear
 from mercer.kernels.matern import Matern
 from mercer.kernels.periodic import Periodic
@@ -35,6 +37,7 @@ __all__ = [
     "Cosine",
     "Delta",
     "Exponential",
+    "ExpressionError",
     "FromFeatures",
     "FromFunction",
     "Geometric",
@@ -64,5 +67,6 @@ __all__ = [
     "kernel",
     "kernel_from_state",
     "kernel_to_state",
+    "parse_kernel",
     "register_kernel",
 ]

@@ -122,7 +122,7 @@ def write_kernel(kernel: Kernel, name: str, arrays: Arrays, more: Other | None =
     Parameters that are neither plain data nor laws (fitted transformers) are written by `more`, where it is given.
     """
     cls = type(kernel)
-    if _named(cls.__name__) is not cls:
+    if kernel_named(cls.__name__) is not cls:
         raise TypeError(
             f"{cls.__module__}.{cls.__qualname__} is not registered, so that {kernel!r} cannot be written by name; "
             "decorate the class with mercer.kernels.register_kernel, here and where the state is read."
@@ -164,6 +164,8 @@ def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, A
         kind, given = law.dist.name, parameters(law)
         if type(getattr(stats, str(kind), None)) is not type(law.dist):
             return None
+        if isinstance(law.dist, stats.rv_discrete):
+            del given["scale"]  # which such laws do not have
     else:
         found = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
         if not found:
@@ -176,7 +178,35 @@ def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, A
     }
 
 
+def write_law(law: Any, name: str, arrays: Arrays) -> dict[str, Any] | None:
+    """Return the manifest of a frozen law of scipy.stats or of a law of mercer.features; None for anything else.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> read_law(write_law(norm(0, 2), "law", {}), {}).std()
+    np.float64(2.0)
+    """
+
+    def other(value: Any, where: str) -> Any:
+        found = write_law(value, where, arrays)
+        if found is None:
+            raise TypeError(f"{where} is {value!r:.80}, which is not plain data; a law is written by its numbers.")
+        return found
+
+    if isinstance(law, SpectralLaw):
+        return _write_law(law, name, arrays, other)
+    return _write_scipy(law, name, arrays, other)
+
+
 # -- reading ----------------------------------------------------------------------------------------------
+
+
+def read_law(manifest: Any, arrays: Arrays) -> Any:
+    """Return the law that `write_law` wrote."""
+    if not isinstance(manifest, dict) or not set(manifest) & {"law", "scipy.stats"}:
+        raise damaged("a law has a name and parameters", manifest)
+    return _read(manifest, arrays, None)
 
 
 def _read(code: dict[str, Any], arrays: Arrays, more: More | None) -> Any:
@@ -199,7 +229,7 @@ def _read(code: dict[str, Any], arrays: Arrays, more: More | None) -> Any:
 
 
 def _made(name: str, made: dict[str, Any]) -> Kernel:
-    cls = _named(name)
+    cls = kernel_named(name)
     if cls is None:
         raise NotRegistered(
             f"the state names the kernel {name!r}, which is not registered here; import the module that defines it and "
@@ -213,7 +243,8 @@ def _made(name: str, made: dict[str, Any]) -> Kernel:
     return cls(**made)
 
 
-def _named(name: str) -> type[Kernel] | None:
+def kernel_named(name: str) -> type[Kernel] | None:
+    """Return the class of kernels that is written by a name, mercer's own or a registered one."""
     return _classes().get(name) or _REGISTERED.get(name)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +61,7 @@ class Tuned:
 class _Likelihood:
     """The log marginal likelihood of some rows, as `climb` sees it."""
 
-    def __init__(self, evidence: Evidence, space: Space, search: _Search) -> None:
+    def __init__(self, evidence: Any, space: Space, search: _Search) -> None:
         self.evidence, self.space, self.search = evidence, space, search
         self.error: Exception | None = None
 
@@ -92,8 +94,11 @@ class _Search:
         rng: np.random.Generator,
         memory: np.ndarray | None,
         control: Control,
+        evidence: Callable[..., Any],
+        starts: Sequence[np.ndarray],
     ) -> None:
         self.points, self.Y, self.space, self.control = points, Y, space, control
+        self.evidence, self.given = evidence, list(starts)
         self.restarts, self.rng = restarts, rng
         self.order = rng.permutation(len(Y))
         self.memory = np.empty(8 * len(Y) ** 2, np.uint8) if memory is None else memory
@@ -121,7 +126,7 @@ class _Search:
                 break
         best = tops[0]
         here = sum(1 for rows, _, _ in self.history if rows == size)
-        starts, evaluations = (1 + self.restarts, sizes[0]), (here, len(self.history))
+        starts, evaluations = (1 + len(self.given) + self.restarts, sizes[0]), (here, len(self.history))
         stopped = self._ended() or best.stopped
         return Tuned(best.theta, best.value, size, starts, evaluations, stopped, self.history)
 
@@ -157,12 +162,12 @@ class _Search:
     def _starts(self) -> list[np.ndarray]:
         start, (low, high) = self.space.start, self.space.limits.T
         low, high = np.maximum(low, start - _AROUND), np.minimum(high, start + _AROUND)
-        return [start, *(self.rng.uniform(low, high) for _ in range(self.restarts))]
+        return [start, *self.given, *(self.rng.uniform(low, high) for _ in range(self.restarts))]
 
     def _on(self, size: int) -> _Likelihood:
         """Return the likelihood of some rows, those of the fewer among those of the more."""
         if size == len(self.Y):
-            return _Likelihood(Evidence(self.points, self.Y, self.memory), self.space, self)
+            return _Likelihood(self.evidence(self.points, self.Y, self.memory), self.space, self)
         rows = np.sort(self.order[:size])
         space = self.space
         if np.ndim(space.noise):
@@ -170,7 +175,7 @@ class _Search:
             space = Space(
                 space.kernel, space.noise[rows], space.names, space.values, space.free, space.bounds, space.held
             )
-        return _Likelihood(Evidence(rows_of(self.points, rows), self.Y[rows], self.memory), space, self)
+        return _Likelihood(self.evidence(rows_of(self.points, rows), self.Y[rows], self.memory), space, self)
 
     def _best(self, likelihood: _Likelihood, tops: list[Top]) -> list[Top]:
         """Return the top from which to climb on all rows."""
@@ -196,6 +201,8 @@ def tune(
     restarts: int = 0,
     rng: np.random.Generator | None = None,
     memory: np.ndarray | None = None,
+    evidence: Callable[..., Any] = Evidence,
+    starts: Sequence[np.ndarray] = (),
 ) -> Tuned:
     """Maximise the log marginal likelihood over the free parameters.
 
@@ -217,6 +224,11 @@ def tune(
         Draws the starts and the order of the rows.
     memory
         At least 8 n² bytes to work in.
+    evidence
+        What is maximised: called with points, targets and memory, it gives something with `factor` and `gradient` as
+        `Evidence` has them.
+    starts
+        Further places to start from, as logarithms of the free parameters.
 
     Examples
     --------
@@ -233,4 +245,4 @@ def tune(
     (True, 'converged')
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    return _Search(points, Y, space, restarts, rng, memory, control).run()
+    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts).run()
