@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
@@ -38,6 +38,9 @@ from mercer.estimators import (
     Perceptron,
 )
 from mercer.features import Monomials, RandomFourier, TaylorFeatures
+from mercer.rkhs import Box, MercerFeatures
+from mercer.selection import AutoClassifier, AutoRegressor, KernelMixture, KernelSearchCV
+from mercer.tables import TableEncoder
 from samples import table, words
 
 _RNG = np.random.default_rng(7)
@@ -85,6 +88,26 @@ def mixed(n: int = 36, seed: int = 3) -> pd.DataFrame:
     return found
 
 
+def columns(n: int = 48, seed: int = 5) -> pd.DataFrame:
+    """A table with every kind of column that an encoder tells apart."""
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D")
+    found = pd.DataFrame(
+        {
+            "id": np.arange(n) + 100,
+            "width": rng.normal(3.0, 1.0, n),
+            "price": rng.lognormal(3.0, 1.5, n),
+            "hue": rng.choice(["red", "green", "grün"], n),
+            "sold": np.where(rng.uniform(size=n) < 0.4, "yes", "no"),
+            "day": days.strftime("%Y-%m-%d"),
+            "country": "NL",
+        }
+    )
+    found.loc[::6, "width"] = np.nan
+    found.loc[::9, "hue"] = None
+    return found
+
+
 def preprocessing() -> ColumnTransformer:
     return ColumnTransformer(
         [
@@ -108,6 +131,9 @@ def preprocessing() -> ColumnTransformer:
 
 
 _TABLE = mixed()
+_COLUMNS = columns()
+_SOLD = np.where(_COLUMNS["hue"].eq("red") | (_COLUMNS["width"] > 3.5), "dear", "cheap")
+_VALUE = np.log(_COLUMNS["price"].to_numpy()) + (_COLUMNS["hue"] == "green")
 _WORDS = words(30)
 _LETTERS = np.array([w.count("a") for w in _WORDS])
 
@@ -143,6 +169,35 @@ CASES = [
     Case(
         "GaussianProcessRegressor, cg", lambda: GaussianProcessRegressor(1.0 * RBF(1.0), solver="cg", noise=0.1), X, Y
     ),
+    Case("SVC, kernel chosen", lambda: SVC(kernel="auto"), X, CLASSES),
+    Case(
+        "search of SVC",
+        lambda: KernelSearchCV(SVC(), [RBF, Linear(), RBF([1.0, 2.0, 3.0])], {"C": [1.0, 10.0]}, cv=3),
+        X,
+        NAMES,
+    ),
+    Case(
+        "search of KernelRidge by two scores",
+        lambda: KernelSearchCV(
+            KernelRidge(),
+            param_grid=[{"kernel": ["linear"], "alpha": [0.1]}, {"kernel": ["rbf"], "gamma": [0.1, 1.0]}],
+            cv=KFold(3),
+            scoring=["r2", "neg_mean_absolute_error"],
+            refit="r2",
+        ),
+        X,
+        Y,
+    ),
+    Case("AutoClassifier", lambda: AutoClassifier(kernels=["RBF(2.0)", "Linear()"], cv=3), _COLUMNS, _SOLD),
+    Case("AutoClassifier of three", lambda: AutoClassifier(kernels=[RBF(1.0), RBF(3.0)], cv=2), X, CLASSES),
+    Case("AutoRegressor", lambda: AutoRegressor(kernels=[RBF(2.0), Linear()], cv=2), _COLUMNS, _VALUE),
+    Case("KernelMixture", lambda: KernelMixture([Linear(), RBF(1.0).on([0]), RBF(2.0)]), X, CLASSES),
+    Case("KernelMixture for KernelRidge", lambda: KernelMixture([RBF(1.0), RBF(3.0)], "objective", tol=0.01), X, Y),
+    Case("TableEncoder", TableEncoder, _COLUMNS),
+    Case("table model", lambda: make_pipeline(TableEncoder(), SVC(C=3.0)), _COLUMNS, _SOLD),
+    Case("MercerFeatures", lambda: MercerFeatures(RBF(1.5), 8), X),
+    Case("MercerFeatures under a law", lambda: MercerFeatures(RBF(1.0), 5, stats.norm(0, 2)), X[:, :1]),
+    Case("MercerFeatures on a box", lambda: MercerFeatures(RBF(4.0), 4, Box([-4, -4], [4, 4])), X[:, :2]),
     Case("Monomials", lambda: Monomials(2), X),
     Case("RandomFourier", lambda: RandomFourier(Matern(1.5), 21, random_state=np.random.RandomState(3)), X),
     Case("TaylorFeatures", lambda: TaylorFeatures(scale=2.0), X),
@@ -184,6 +239,10 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
         isinstance(model, GaussianProcessRegressor) and model.solver != "cg"
     ):  # whose second answer starts from the first
         found["deviation"] = model.predict(X, return_std=True)[1]
+    if hasattr(model, "predict_quantiles"):
+        found["quantiles"] = model.predict_quantiles(X, [0.1, 0.5, 0.9])
+    if isinstance(model, KernelMixture):
+        found["similarities"] = model.kernel_(X)
     return found
 
 

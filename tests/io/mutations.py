@@ -24,9 +24,13 @@ from mercer.io import container, registry
 
 NAMES = ["SVC of names", "KernelRidge of two", "SVC, sparse", "LinearSVC", "GaussianProcessRegressor", "KernelDensity"]
 NAMES += ["KernelPCA with preimages", "pipeline", "SVC of words", "KernelCCA", "SVR of a table", "Pegasos, kernel"]
+NEW = ["search of SVC", "search of KernelRidge by two scores", "AutoClassifier", "AutoRegressor", "TableEncoder"]
+NEW += ["table model", "MercerFeatures", "SVC, kernel chosen", "KernelMixture"]
 JUNK = [None, True, 0, -1, 2**70, 10**15, 1e308, "", "x", "__import__('os').system('true')", [], {}, [[]], "../../x"]
 JUNK += [{"object": 0}, {"object": -1}, {"array": "X_fit_"}, {"float": "nan"}, {"float": "-inf"}, {"tuple": [1, 2]}]
 JUNK += [{"class": "os.system", "arguments": {}}, {"kernel": "RBF", "parameters": {}}, {"type": "object"}]
+JUNK += [{"kernels": "RBF"}, {"scorer": {"dict": [["name", "r2"]]}}, {"masked": {"array": "X_fit_"}, "mask": None}]
+JUNK += [{"law": {"scipy.stats": "os", "parameters": {}}}, {"function": "sklearn.metrics.r2_score"}]
 JUNK += [{"number": ["<f8", 1]}, {"dict": [["a", 1]]}, {"texts": "classes_"}, {"slice": [0, 10**18, 1]}, "similarities"]
 SPOILED = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "socket.", "pickle.find_class")
 SPOILED += ("exec", "compile", "import", "ctypes.dlopen", "shutil.", "os.remove", "os.rename", "urllib.Request")
@@ -75,8 +79,8 @@ def edited(manifest, rng):
 
 
 def spoiled(arrays, rng):
-    """Return the arrays with one of them changed."""
-    arrays = dict(arrays)
+    """Return the arrays with one of them changed, or one that nobody asks for where there are none."""
+    arrays = dict(arrays) or {"stray": np.ones(3)}
     name = rng.choice(sorted(arrays))
     a = arrays[name]
     action = rng.randrange(7)
@@ -121,7 +125,7 @@ def main(folder, count, seed):
     warnings.simplefilter("ignore")
     rng = random.Random(seed)
     originals = []
-    for name in NAMES:
+    for name in NAMES + NEW:
         case, model = models.fitted(name)
         path = folder / f"{len(originals)}.mercer"
         mercer.save(model, path)

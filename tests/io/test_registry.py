@@ -14,7 +14,6 @@ from mercer.estimators import SVC, SVR, KernelMachine
 from mercer.io import registry
 from mercer.kernels import Kernel, kernel
 from mercer.kernels import state as kernel_state
-from mercer.rkhs import MercerExpansion
 from models import CLASSES, X, Y
 from samples import shared_letters, words
 
@@ -161,6 +160,17 @@ def test_a_class_that_forgets_its_arguments_is_told(tmp_path):
         mercer.save(Forgetful(3), tmp_path / "f.mercer")
 
 
+def test_a_class_of_kernels_of_one_s_own_in_a_search(tmp_path, monkeypatch):
+    search = mercer.KernelSearchCV(SVC(), [Hat], {"C": [1.0]}, cv=2)
+    with pytest.raises(TypeError, match=r"is the class Hat, which is not data"):
+        mercer.save(search, tmp_path / "s.mercer")
+    mercer.io.register(Hat)
+    assert again(search, tmp_path).kernels == [Hat]
+    monkeypatch.setattr(kernel_state, "_REGISTERED", {})
+    with pytest.raises(mercer.io.NotRegistered, match=r"names the kernel 'Hat', which is not registered here"):
+        mercer.load(tmp_path / "own.mercer")
+
+
 def test_every_class_of_the_list_is_there():
     for module in registry._LIBRARY:
         imported = import_module(module)
@@ -173,7 +183,3 @@ def test_what_holds_a_model_is_told_which_part_to_save(tmp_path):
     with pytest.raises(mercer.io.NotRegistered, match=r"is a GridSearchCV, .* save its best_estimator_"):
         mercer.save(search, tmp_path / "s.mercer")
     assert np.array_equal(again(search.best_estimator_, tmp_path).predict(X), search.predict(X))
-    expansion = MercerExpansion(mercer.RBF(1.0), X, 4)
-    with pytest.raises(mercer.io.NotRegistered, match=r"is a MercerExpansion, .* save its eigenfunctions"):
-        mercer.save(expansion, tmp_path / "s.mercer")
-    assert np.array_equal(again(expansion.eigenfunctions, tmp_path)(X), expansion.eigenfunctions(X))

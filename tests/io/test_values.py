@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import sparse
+from scipy import sparse, stats
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import fbeta_score, get_scorer, make_scorer
+from sklearn.model_selection import (
+    KFold,
+    PredefinedSplit,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
 
 import mercer.io
 
@@ -122,6 +133,85 @@ def test_sparse_matrices(kind, tmp_path):
         assert type(found) is type(A)
 
 
+@pytest.mark.parametrize("values", [[1.5, 2.5, 3.5], [1, 2, 3], ["a", "bc", ""], [None, "x", 3.5]], ids=range(4))
+def test_masked_arrays(values, tmp_path):
+    kind = object if None in values else None
+    value = np.ma.MaskedArray(np.array(values, dtype=kind), mask=[False, True, False])
+    found = again(value, tmp_path)
+    assert type(found) is np.ma.MaskedArray
+    assert found.dtype == value.dtype
+    assert found.tolist() == value.tolist()
+    assert found.mask.tolist() == value.mask.tolist()
+    assert again(np.ma.MaskedArray(np.ones(2)), tmp_path).mask.tolist() == [False, False]
+
+
+def test_what_is_under_a_mask_is_not_written(tmp_path):
+    mercer.io.save(np.ma.MaskedArray([1.0, 271828.0], mask=[False, True]), tmp_path / "m.mercer")
+    assert np.float64(271828.0).tobytes() not in (tmp_path / "m.mercer").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        stats.norm(0, 2),
+        stats.gamma(2.0, scale=3.0),
+        stats.poisson(4.0),
+        stats.multivariate_normal([0.0, 1.0], np.eye(2)),
+        [stats.uniform(0, 1), stats.expon()],
+    ],
+    ids=range(5),
+)
+def test_laws(law, tmp_path):
+    found = again(law, tmp_path)
+    for a, b in zip(law, found, strict=True) if isinstance(law, list) else [(law, found)]:
+        assert np.array_equal(a.rvs(5, random_state=1), b.rvs(5, random_state=1))
+
+
+def test_classes_of_kernels_and_metrics_of_scikit_learn(tmp_path):
+    assert again([mercer.RBF, fbeta_score], tmp_path) == [mercer.RBF, fbeta_score]
+
+
+def test_scorers(tmp_path):
+    for name in ("accuracy", "roc_auc", "neg_log_loss", "f1_macro", "r2"):
+        assert repr(again(get_scorer(name), tmp_path)) == repr(get_scorer(name))
+    own = make_scorer(fbeta_score, beta=2.0, greater_is_better=False, response_method="predict")
+    found = again(own, tmp_path)
+    assert repr(found) == repr(own)
+    y, f = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 1])
+
+    class Known(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def predict(self, X):
+            return f
+
+    assert found(Known(), y, y) == own(Known(), y, y) < 0
+    with config_context(enable_metadata_routing=True):
+        asked = get_scorer("accuracy").set_score_request(sample_weight="w")
+        assert repr(again(asked, tmp_path).get_metadata_routing()) == repr(asked.get_metadata_routing())
+    with pytest.raises(TypeError, match=r"is the function .*lambda.*, and a model file holds no code"):
+        again(make_scorer(lambda y, f: 0.0), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        KFold(3, shuffle=True, random_state=2),
+        StratifiedKFold(4),
+        RepeatedKFold(n_splits=3, n_repeats=2, random_state=1),
+        ShuffleSplit(3, test_size=0.3, random_state=0),
+        TimeSeriesSplit(3, gap=1),
+        PredefinedSplit([0, 1, 0, 1, -1, 1] * 4),
+    ],
+    ids=lambda s: type(s).__name__,
+)
+def test_splitters(splitter, tmp_path):
+    X, y = np.zeros((24, 1)), np.arange(24) % 2
+    for a, b in zip(splitter.split(X, y), again(splitter, tmp_path).split(X, y), strict=True):
+        assert np.array_equal(a[0], b[0])
+        assert np.array_equal(a[1], b[1])
+
+
 def test_tables(tmp_path):
     table = pd.DataFrame({"a": [1.0, np.nan], "b": ["x", None], 3: [True, False]})
     found = again(table, tmp_path)
@@ -137,7 +227,7 @@ def test_tables(tmp_path):
         ([object()], r"model\.0 is a builtins\.object, which model files do not know; if it is yours, register it"),
         (1j, "model is a builtins.complex"),
         (np.zeros(2, complex), "model is an array of complex128, which cannot be saved; use float64"),
-        (np.ma.masked_array([1.0], [True]), "model is a masked array, which cannot be saved; fill it"),
+        ((i for i in range(3)), "model is a generator, which is used up once it is read; pass a list"),
         (datetime.date(2024, 2, 29), r"model is a datetime\.date"),
         (datetime.date, "model is the class date, which is not data"),
     ],

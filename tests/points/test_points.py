@@ -300,8 +300,8 @@ def test_vectors_are_converted_once_for_all_selections(monkeypatch):
     from mercer.points import points as module
 
     calls = []
-    convert = module._as_vectors
-    monkeypatch.setattr(module, "_as_vectors", lambda data, name: calls.append(name) or convert(data, name))
+    convert = module.as_vectors
+    monkeypatch.setattr(module, "as_vectors", lambda data, name: calls.append(name) or convert(data, name))
     points = Points(X.tolist())
     for rows in (slice(0, 2), slice(1, 3), np.array([0, 3])):
         np.testing.assert_array_equal(points.take(rows).vectors, X[rows])

@@ -272,6 +272,9 @@ def test_functions_are_orthonormal_under_any_law(law):
 
 def test_heavy_tails_and_growing_kernels():
     assert np.allclose(MercerExpansion(Linear(), stats.t(4), 3).eigenvalues, [2.0], rtol=1e-6)  # the variance
+    heavier = MercerExpansion(Linear(), stats.t(2.5), 3)
+    assert abs(heavier.eigenvalues[0] - 5) < heavier.errors[0] < 1e-3
+    assert (heavier.errors[1:] > heavier.eigenvalues[1:]).all()
     with pytest.raises(ValueError, match=r"the integral of k\(x, x\) under the law is not finite"):
         MercerExpansion(Linear(), stats.cauchy(), 3)
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.estimators.kernel_names import FromMatrices
 from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
 from mercer.estimators.process import Process, generator
+from mercer.estimators.process_account import said_of_search, warn_of_search
 from mercer.estimators.representer import columns_of
 from mercer.estimators.training import Training
 from mercer.gram import Gram, parameters
@@ -240,7 +240,9 @@ class GaussianProcessRegressor(Process):
         self.n_iter_ = max(1, len(self._history))
         self._seconds = control.seconds
         self._keep(training, data, coefficients * unit, mean, flat=target.ndim == 1)
-        self._say(space, tuned)
+        self._prepare()
+        self.plan_ += said_of_search(space, tuned, len(Y), self.optimizer is not None)
+        warn_of_search(space, tuned, self.jitter_)
         return self
 
     def _normalise(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -357,41 +359,6 @@ class GaussianProcessRegressor(Process):
         self.parameters_ = dict(zip(space.names, values.tolist(), strict=True))
         self.theta_, self.theta_names_ = np.log(values[space.free]), space.free_names
         self._space = replace(space, values=values)
-
-    def _say(self, space: Space, tuned: Tuned | None) -> None:
-        """Put into words what was done with the parameters, and warn where something should be done about it."""
-        n = len(self._normalised)
-        if tuned is None:
-            self.plan_ += "; parameters as given"
-        else:
-            starts, first = tuned.starts
-            self.plan_ += f"; {len(self.theta_)} parameters by the likelihood of "
-            self.plan_ += f"all {n} rows" if tuned.rows == n else f"{tuned.rows} of {n} rows"
-            if starts > 1 or first < tuned.rows:
-                self.plan_ += f", from {starts} start{'s' if starts > 1 else ''} on {first}"
-            self.plan_ += f" ({tuned.evaluations[0]} evaluations, {tuned.evaluations[1]} in all)"
-            if tuned.stopped != "converged":
-                warnings.warn(
-                    f"the search for parameters ended early ({tuned.stopped}); those are taken that are best so far.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-            if ends := space.at_bounds(tuned.theta):
-                warnings.warn(
-                    f"{'; '.join(ends)}: the likelihood may be larger beyond. Widen `bounds` there, or name the "
-                    "parameter in `fixed` if that value will do.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-        if space.held and self.optimizer is not None:
-            self.plan_ += "; held: " + ", ".join(f"{name} ({why})" for name, why in space.held.items())
-        if self.jitter_:
-            warnings.warn(
-                "K + noise is singular to rounding (repeated points, or scales far beyond the data): "
-                f"{self.jitter_:.2g} was added to the noise variance. Take a larger noise to choose it yourself.",
-                LinAlgWarning,
-                stacklevel=3,
-            )
 
     def _resolved(self, data: Any) -> Kernel:
         if isinstance(self.kernel, str):

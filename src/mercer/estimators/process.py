@@ -27,6 +27,7 @@ from mercer.solvers.gp_space import Space
 from mercer.solvers.inverse import inverse_diagonal
 
 _SMALL = 1 << 25  # bytes that are within any budget
+_PAID = 5  # likelihoods of all rows, of which each costs eight times the operations of a low rank, or more
 _HISTORY = np.dtype([("rows", "i8"), ("likelihood", "f8"), ("seconds", "f8")])
 
 
@@ -139,7 +140,14 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             else:
                 found = Evidence(points, self._normalised).factor(self.kernel_, shift, careful=True)
                 self._posterior = ByFactor(self.kernel_, points, shift + found.jitter, found.values)
+                self._prepare()
         return self._posterior
+
+    def _prepare(self) -> None:
+        """Let variances be ready where the search has taken so long that this does not count."""
+        searched = sum(row[0] == self.shape_fit_[0] for row in self._history)
+        if isinstance(self._posterior, ByFactor) and searched >= _PAID:
+            self._posterior.prepare()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_posterior"}

@@ -91,7 +91,7 @@ def top_eigenpairs(
     tol
         The residuals |K v - lambda v| wanted, relative to the largest eigenvalue. They are those of float64 values:
         float32 values serve where they are good enough for `tol`, and what they may hide is added. A warning tells
-        where rounding or the number of products leaves more.
+        where rounding or the number of products leaves more. Eigenvalues below `tol` of the largest are not told apart.
     seed
         Of the columns and directions that are drawn.
 

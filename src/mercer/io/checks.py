@@ -10,8 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from mercer.certify import Certificate
+from mercer.estimators.base import Recheck
 from mercer.estimators.expansion import Expansion
+from mercer.io.selection_checks import check_automatic, check_columns, check_search, check_series, require
 from mercer.kernels import Kernel
+from mercer.rkhs import MercerExpansion
 from mercer.rkhs.centres import size_of
 
 # What models compute with, as arrays (or single numbers) that are finite.
@@ -36,13 +39,10 @@ def check(thing: Any) -> None:
         _check_expansion(thing)
     elif isinstance(thing, Certificate):
         _check_certificate(thing)
+    elif isinstance(thing, MercerExpansion):
+        check_series(thing)
     elif type(thing).__module__.startswith("mercer."):
         _check_model(thing)
-
-
-def _require(right: bool, what: str) -> None:
-    if not right:
-        raise ValueError(f"{what}, and what is written is not")
 
 
 def _finite(value: Any) -> bool:
@@ -56,56 +56,65 @@ def _finite(value: Any) -> bool:
 
 
 def _check_expansion(thing: Expansion) -> None:
-    _require(isinstance(thing.kernel, Kernel), "the kernel of an expansion is a kernel")
+    require(isinstance(thing.kernel, Kernel), "the kernel of an expansion is a kernel")
     blocks = thing.blocks
     whole = isinstance(blocks, list) and len(blocks) > 0 and all(isinstance(b, np.ndarray) for b in blocks)
-    _require(whole and all(b.ndim == 2 for b in blocks), "the coefficients of an expansion are matrices")
-    _require(all(map(_finite, blocks)), "the coefficients of an expansion are finite numbers")
-    _require(len({b.shape[1] for b in blocks}) == 1, "the coefficients of an expansion have equal widths")
-    _require(isinstance(thing.single, bool), "`single` is True or False")
+    require(whole and all(b.ndim == 2 for b in blocks), "the coefficients of an expansion are matrices")
+    require(all(map(_finite, blocks)), "the coefficients of an expansion are finite numbers")
+    require(len({b.shape[1] for b in blocks}) == 1, "the coefficients of an expansion have equal widths")
+    require(isinstance(thing.single, bool), "`single` is True or False")
     _size(thing.support)
 
 
 def _check_certificate(thing: Certificate) -> None:
     for name in ("primal", "dual", "kkt", "tol", "iterations", "seconds", "rounding"):
-        _require(isinstance(getattr(thing, name), numbers.Real), f"{name} of a certificate is a number")
+        require(isinstance(getattr(thing, name), numbers.Real), f"{name} of a certificate is a number")
     for name in ("solver", "precision", "stopped"):
-        _require(isinstance(getattr(thing, name), str), f"{name} of a certificate is a text")
+        require(isinstance(getattr(thing, name), str), f"{name} of a certificate is a text")
     parts = thing.parts
-    _require(isinstance(parts, tuple) and all(isinstance(p, Certificate) for p in parts), "its parts are certificates")
+    require(isinstance(parts, tuple) and all(isinstance(p, Certificate) for p in parts), "its parts are certificates")
+    check = thing.check
+    right = check is None or (isinstance(check, Recheck) and hasattr(check.model, "_rechecked"))
+    require(right, "a certificate is checked by its model")
 
 
 def _check_model(model: Any) -> None:
     found, name = getattr(model, "__dict__", {}), type(model).__name__
     for key in _NUMBERS:
         if found.get(key) is not None:
-            _require(_finite(found[key]), f"{key} of {name} holds finite numbers")
+            require(_finite(found[key]), f"{key} of {name} holds finite numbers")
     if "n_features_in_" in found:
         width = found["n_features_in_"]
-        _require(isinstance(width, numbers.Integral) and int(width) > 0, f"n_features_in_ of {name} counts something")
+        require(isinstance(width, numbers.Integral) and int(width) > 0, f"n_features_in_ of {name} counts something")
         if isinstance(found.get("coef_"), np.ndarray):
-            _require(
-                found["coef_"].shape[-1:] == (width,), f"coef_ of {name} has a weight for each of {width} features"
-            )
+            require(found["coef_"].shape[-1:] == (width,), f"coef_ of {name} has a weight for each of {width} features")
     if found.get("kernel_") is not None:
-        _require(isinstance(found["kernel_"], Kernel), f"kernel_ of {name} is a kernel")
+        require(isinstance(found["kernel_"], Kernel), f"kernel_ of {name} is a kernel")
     if "classes_" in found:
         classes = found["classes_"]
         right = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
-        _require(
+        require(
             right and bool(np.all(classes[:-1] < classes[1:])), f"classes_ of {name} is a vector in ascending order"
         )
     if "intercept_" in found:
-        _require(np.size(found["intercept_"]) > 0, f"intercept_ of {name} is not empty")
+        require(np.size(found["intercept_"]) > 0, f"intercept_ of {name} is not empty")
     if "_certificates" in found:
         parts = found["_certificates"]
         right = isinstance(parts, list) and len(parts) > 0 and all(isinstance(p, Certificate) for p in parts)
-        _require(right, f"_certificates of {name} is a list of certificates")
+        require(right, f"_certificates of {name} is a list of certificates")
     if "_kind" in found:
-        _require(found["_kind"] in _KINDS, f"_kind of {name} is one of {', '.join(_KINDS)}")
+        require(found["_kind"] in _KINDS, f"_kind of {name} is one of {', '.join(_KINDS)}")
         _check_points(found, name)
     if "shape_fit_" in found:
         _check_shapes(found, name)
+    if "columns_" in found:
+        check_columns(found["columns_"], name)
+    if "cv_results_" in found:
+        check_search(found, name)
+    if "account_" in found:
+        check_automatic(found, name)
+    if "expansion_" in found:
+        require(isinstance(found["expansion_"], MercerExpansion), f"expansion_ of {name} is an expansion")
 
 
 def _check_points(found: dict[str, Any], name: str) -> None:
@@ -113,36 +122,36 @@ def _check_points(found: dict[str, Any], name: str) -> None:
     kind, expansion = found["_kind"], found.get("_expansion")
     given = {key: found[key] for key in _POINTS if key in found}
     if expansion is not None:
-        _require(isinstance(expansion, Expansion), f"_expansion of {name} is an expansion")
+        require(isinstance(expansion, Expansion), f"_expansion of {name} is an expansion")
         total, size = sum(map(len, expansion.blocks)), _size(expansion.support)
-        _require(total in (0, size) or kind == "similarities", f"{name} has a coefficient for each support vector")
+        require(total in (0, size) or kind == "similarities", f"{name} has a coefficient for each support vector")
         given["its support vectors"] = expansion.support
     if kind != "vectors":
         return
     for key, points in given.items():
-        _require(_finite(points) and points.ndim == 2, f"{key} of {name} is a matrix of finite numbers")
+        require(_finite(points) and points.ndim == 2, f"{key} of {name} is a matrix of finite numbers")
         width = found.get("n_features_in_", points.shape[1])
-        _require(points.shape[1] == width, f"{key} of {name} has {width} columns")
+        require(points.shape[1] == width, f"{key} of {name} has {width} columns")
 
 
 def _check_shapes(found: dict[str, Any], name: str) -> None:
     shape = found["shape_fit_"]
     right = isinstance(shape, tuple) and len(shape) > 0 and all(type(n) is int and 0 < n < 2**40 for n in shape)
-    _require(right, f"shape_fit_ of {name} is a shape")
+    require(right, f"shape_fit_ of {name} is a shape")
     coefficients = found.get("dual_coef_")
     if "X_fit_" in found:
-        _require(_size(found["X_fit_"]) == shape[0], f"X_fit_ of {name} has {shape[0]} points")
+        require(_size(found["X_fit_"]) == shape[0], f"X_fit_ of {name} has {shape[0]} points")
         if isinstance(coefficients, np.ndarray):
-            _require(coefficients.shape[:1] == shape[:1], f"dual_coef_ of {name} has one row for each point")
+            require(coefficients.shape[:1] == shape[:1], f"dual_coef_ of {name} has one row for each point")
     if "support_" in found:
         support = found["support_"]
         right = isinstance(support, np.ndarray) and support.ndim == 1 and support.dtype.kind in "iu"
-        _require(right, f"support_ of {name} is a vector of places")
+        require(right, f"support_ of {name} is a vector of places")
         inside = not support.size or (support.min() >= 0 and support.max() < shape[0])
-        _require(bool(inside), f"support_ of {name} stays within the {shape[0]} samples")
+        require(bool(inside), f"support_ of {name} stays within the {shape[0]} samples")
         if isinstance(coefficients, np.ndarray):
             right = coefficients.ndim == 2 and coefficients.shape[1] == len(support)
-            _require(right, f"dual_coef_ of {name} has a column for each support vector")
+            require(right, f"dual_coef_ of {name} has a column for each support vector")
 
 
 def _size(points: Any) -> int:

@@ -24,10 +24,11 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.estimators": None,
     "mercer.losses": None,
     "mercer.certify": ("Certificate",),
-    "mercer.rkhs": ("RKHSFunction", "RKHSVector"),
+    "mercer.rkhs": ("Box", "MercerExpansion", "MercerFeatures", "RKHSFunction", "RKHSVector"),
     "mercer.features": ("Monomials", "RandomFourier", "TaylorFeatures", "TensorFeatures"),
     "mercer.features.combine": ("ConstantColumn", "Times"),
     "mercer.kernels.maps": ("Applied", "Columns", "Mapped"),
+    "mercer.estimators.base": ("Recheck",),
     "mercer.estimators.expansion": ("Expansion",),
     "mercer.estimators.views": ("SecondView",),
     "mercer.rkhs.density": (
@@ -37,6 +38,8 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
         "StudentWindow",
         "WendlandWindow",
     ),
+    "mercer.tables": ("TableEncoder",),
+    "mercer.selection": ("Account", "AutoClassifier", "AutoRegressor", "KernelMixture", "KernelSearchCV", "Learned"),
     "mercer.solvers.gp_space": ("Space",),
     "mercer.solvers.pegasos": ("Watched",),
     "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
@@ -62,8 +65,24 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "sklearn.feature_selection": ("VarianceThreshold",),
     "sklearn.calibration": ("CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"),
     "sklearn.isotonic": ("IsotonicRegression",),
-    "sklearn.model_selection": ("GroupKFold", "KFold", "LeaveOneOut", "ShuffleSplit", "StratifiedKFold"),
+    "sklearn.model_selection": (
+        "GroupKFold",
+        "GroupShuffleSplit",
+        "KFold",
+        "LeaveOneGroupOut",
+        "LeaveOneOut",
+        "LeavePOut",
+        "PredefinedSplit",
+        "RepeatedKFold",
+        "RepeatedStratifiedKFold",
+        "ShuffleSplit",
+        "StratifiedGroupKFold",
+        "StratifiedKFold",
+        "StratifiedShuffleSplit",
+        "TimeSeriesSplit",
+    ),
 }
+_METRICS = "sklearn.metrics"  # whose functions a scorer may call
 
 register_kernel(FromMatrices)  # the one kernel outside mercer.kernels
 
@@ -83,12 +102,30 @@ class Entry:
         The class.
     arguments
         What it is made with, each of which is an attribute of the same name; None for an estimator, which has
-        parameters and, once it is fitted, attributes beside them.
+        parameters and, once it is fitted, attributes beside them. A class whose constructor computes what it holds has
+        two methods instead: `_parts` returns these things by name, and `_of_parts` makes an object of them.
     """
 
     name: str
     cls: type
     arguments: tuple[str, ...] | None
+
+    def parts(self, thing: Any, path: str) -> dict[str, Any]:
+        """Return what an object was made with."""
+        if hasattr(self.cls, "_of_parts"):
+            return dict(thing._parts())
+        more = getattr(thing, "cvargs", {})  # where the splitters of scikit-learn that repeat others keep theirs
+        missing = [a for a in self.arguments or () if not hasattr(thing, a) and a not in more]
+        if missing:
+            raise TypeError(
+                f"{path} is a {self.name} whose argument {missing[0]!r} is not kept as an attribute; a class that is "
+                "registered must keep what it was made with."
+            )
+        return {a: more[a] if a in more else getattr(thing, a) for a in self.arguments or ()}
+
+    def make(self, given: dict[str, Any]) -> Any:
+        """Return an object that is made of given things."""
+        return getattr(self.cls, "_of_parts", self.cls)(**given)
 
 
 def register(thing: T, name: str | None = None) -> T:
@@ -164,18 +201,33 @@ def entry_named(name: str) -> Entry:
 
 
 def function_name(function: Any) -> str | None:
-    """Return the name of a registered function."""
-    return next((name for name, known in _FUNCTIONS.items() if known is function), None)
+    """Return the name of a registered function, or of a metric of scikit-learn."""
+    for name, known in _FUNCTIONS.items():
+        if known is function:
+            return name
+    own = getattr(function, "__name__", "")
+    return f"{_METRICS}.{own}" if isinstance(own, str) and _metric(own) is function is not None else None
 
 
 def function_named(name: str) -> Any:
     """Return the function that a file names."""
+    module, _, own = name.rpartition(".")
+    metric = _metric(own) if module == _METRICS else None
+    if metric is not None:
+        return metric
     if name not in _FUNCTIONS:
         raise NotRegistered(
             f"it names the function {name!r:.80}, which is not registered here; import the module that defines it and "
             f"call mercer.io.register({name:.80}) first."
         )
     return _FUNCTIONS[name]
+
+
+def _metric(name: str) -> Any:
+    """Return a public function of sklearn.metrics; None for any other name."""
+    metrics = import_module(_METRICS)
+    found = getattr(metrics, name) if name in metrics.__all__ else None
+    return found if inspect.isfunction(found) else None
 
 
 def _names(module: str) -> tuple[str, ...]:
@@ -187,6 +239,8 @@ def arguments_of(cls: type) -> tuple[str, ...] | None:
     """Return the arguments of a class's constructor; None for an estimator."""
     if issubclass(cls, BaseEstimator):
         return None
+    if hasattr(cls, "_of_parts"):
+        return tuple(inspect.signature(cls._of_parts).parameters)
     if is_dataclass(cls):
         return tuple(f.name for f in fields(cls) if f.init)
     if hasattr(cls, "_fields"):  # a named tuple

@@ -43,7 +43,7 @@ def joined(a: Any, b: Any) -> Any:
 def _stacked_tables(a: Any, b: Any) -> Any:
     if hasattr(a, "vstack"):  # polars
         return a.vstack(b)
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
     return pd.concat([a, b], ignore_index=True)
 

@@ -55,7 +55,7 @@ def spectrum(kernel: Kernel, measure: Measure, rank: int, nodes: int | None, bud
     before = np.zeros(0)
     for rule in measure.rules(rank, nodes):
         n = len(rule.weights)
-        _check_trace(kernel, rule, measure.outermost(rule))
+        beyond = _beyond(kernel, rule, measure.outermost(rule))
         split = measure.split(n // 4) if n > _SMOOTH else None
         gap = None if split is None else _missing(kernel, rule, split)
         values, errors, U, A = _dense(kernel, rule, rank, budget, gap)
@@ -65,21 +65,21 @@ def spectrum(kernel: Kernel, measure: Measure, rank: int, nodes: int | None, bud
         before = values
         if (change <= _SETTLED * values + _NOISE * values[0]).all():
             break
-    exact = measure.exact
     how = rule.name + ("" if gap is None else ", corrected on the diagonal")
-    return Spectrum(rule, values, errors if exact else errors + change, U, A, how)
+    return Spectrum(rule, values, errors if measure.exact else errors + change + beyond, U, A, how)
 
 
-def _check_trace(kernel: Kernel, rule: Rule, outermost: np.ndarray) -> None:
-    """Raise where the farthest nodes of a law hold a part of the trace: the rest of it lies beyond them."""
+def _beyond(kernel: Kernel, rule: Rule, outermost: np.ndarray) -> float:
+    """Return what the farthest nodes of a law hold of the trace, since as much may lie beyond them, if it is little."""
     if not len(outermost):
-        return
+        return 0.0
     parts = rule.weights * np.abs(np.asarray(kernel.diag(rule.points), dtype=np.float64))
     if parts[outermost].sum() > _BEYOND * parts.sum():
         raise ValueError(
             f"the integral of k(x, x) under the law is not finite, or lies too far out to be found: {kernel!r} grows "
             "too fast for the tails of the law. Take a law with lighter tails, a bounded kernel, or a sample."
         )
+    return float(parts[outermost].sum())
 
 
 def _of_points(kernel: Kernel, measure: Measure, rank: int, budget: Budget, seed: int) -> Spectrum:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mercer.kernels import Kernel
+from mercer.points import Points
 from mercer.points.budget import Budget
 from mercer.rkhs.function import RKHSFunction
 from mercer.rkhs.integral_operator import spectrum
-from mercer.rkhs.measures import measure_of
+from mercer.rkhs.measures import Rule, measure_of
 from mercer.rkhs.vector import RKHSVector
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class MercerExpansion:
         _check_count("rank", rank, 1)
         if nodes is not None:
             _check_count("nodes", nodes, 4)
-        self.measure = measure
+        self.measure, self._given = measure, weights
         self._measure = measure_of(measure, weights)
         found = spectrum(kernel, self._measure, int(rank), nodes, Budget(budget), seed)
         self._rule, self._vectors = found.rule, found.vectors
@@ -144,6 +145,44 @@ class MercerExpansion:
         self.eigenfunctions = RKHSVector(kernel, self.points, found.coefficients)
         self.kernel = self.eigenfunctions.kernel
         self.trace = float(self.weights @ np.asarray(self.kernel.diag(self.points), dtype=np.float64))
+
+    def _parts(self) -> dict[str, Any]:
+        """Return what the expansion consists of, for those who write it down."""
+        return {
+            "measure": self.measure.data if isinstance(self.measure, Points) else self.measure,
+            "given": self._given,
+            "eigenvalues": self.eigenvalues,
+            "errors": self.errors,
+            "eigenfunctions": self.eigenfunctions,
+            "vectors": self._vectors,
+            "weights": self.weights,
+            "rule": self._rule.name,
+            "how": self.how,
+            "trace": self.trace,
+        }
+
+    @classmethod
+    def _of_parts(
+        cls,
+        measure: Any,
+        given: Any,
+        eigenvalues: np.ndarray,
+        errors: np.ndarray,
+        eigenfunctions: RKHSVector,
+        vectors: np.ndarray,
+        weights: np.ndarray,
+        rule: str,
+        how: str,
+        trace: float,
+    ) -> MercerExpansion:
+        """Return the expansion that `_parts` took apart; nothing is computed."""
+        made = cls.__new__(cls)
+        made.measure, made._given, made._measure = measure, given, measure_of(measure, given)
+        made.eigenvalues, made.errors, made._vectors = eigenvalues, errors, vectors
+        made.eigenfunctions, made.kernel, made.points = eigenfunctions, eigenfunctions.kernel, eigenfunctions.points
+        made._rule, made.weights = Rule(made.points, weights, rule), weights
+        made.how, made.trace = how, trace
+        return made
 
     def __len__(self) -> int:
         return len(self.eigenvalues)

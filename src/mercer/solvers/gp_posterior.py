@@ -55,12 +55,22 @@ class ByFactor:
     ) -> None:
         self.kernel, self.points, self.shift, self.factor, self.spare = kernel, points, shift, factor, spare
         self._low: LowRank | None = None
-        self._sought = False
+        self._sought = self._prepared = False
+
+    def prepare(self) -> None:
+        """Look for a low rank at once, and use it for any number of new points."""
+        self._prepared = True
+        self.low_rank(0)
 
     def low_rank(self, new: int) -> LowRank | None:
-        """Return K as a matrix of low rank, if it is one and so many new points make it worth looking for."""
+        """Return K as a matrix of low rank, if it is one and so many new points make it worth looking for.
+
+        What is returned does not depend on what was asked before, nor do the digits of a variance.
+        """
         n = len(self.points)
-        if not self._sought and n >= _MANY and _WORTH * new >= n:
+        if n < _MANY or not (self._prepared or _WORTH * new >= n):
+            return None
+        if not self._sought:
             most = int(min(n // 4, self.spare // (8 * n)))
             self._low, self._sought = LowRank.of(Gram(self.kernel, self.points), self.shift, most), True
         return self._low

@@ -11,12 +11,12 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
 from mercer.solvers.cholesky import rounding
-from mercer.solvers.pivoted import Pivoted
+from mercer.solvers.greedy import Greedy
 from mercer.solvers.products import Products
 
 _LEFT = 1e-6  # trace that may be left of K, in units of the noise
 _SURE = 2e-6  # relative error of a variance that the bound must allow for
-_BLOCK = 256  # columns drawn at a time
+_BLOCK = 512  # candidates for pivots that are drawn at first
 _CHUNK = 2_048  # columns of R that are weighted at a time
 _TILE = 1 << 25  # bytes of kernel values at a time
 
@@ -62,24 +62,26 @@ class LowRank:
         goal = _LEFT * least
         if most < 1 or goal < rounding(products):
             return None
-        pivoted = Pivoted(products, most, single=False)
-        known: list[tuple[int, float]] = []
-        while pivoted.trace > goal:
-            if pivoted.exhausted or _hopeless(known, pivoted.rank, pivoted.trace, goal, most):
+        cover, floor = Greedy(products, most), goal / products.n
+        while cover.trace > goal:
+            block = max(_BLOCK, cover.rank)
+            pivots, L = cover.choose(block, floor)
+            if not 0 < len(pivots) <= most - cover.rank:
                 return None
-            known.append((pivoted.rank, pivoted.trace))
-            pivoted.grow(_BLOCK)
-        if not pivoted.rank:
+            if len(pivots) == block and _hopeless(L, cover.rank, floor, most):
+                return None
+            cover.add(pivots, L)
+        if not cover.rank:
             return None
-        at = pivoted.pivots
-        root = np.asfortranarray(np.tril(pivoted.R[:, at].T))
+        at = cover.pivots
+        root = np.asfortranarray(np.tril(cover.R[:, at].T))
         inner = np.eye(len(at))
         weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), products.n))
         for i in range(0, products.n, _CHUNK):
-            part = pivoted.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
+            part = cover.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
             inner += part @ part.T
         factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0]
-        return cls(gram.kernel, Points(gram.left.take(at).data), root, np.asfortranarray(factor), pivoted.trace / least)
+        return cls(gram.kernel, Points(gram.left.take(at).data), root, np.asfortranarray(factor), cover.trace / least)
 
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
@@ -106,12 +108,13 @@ class LowRank:
         return found, certain
 
 
-def _hopeless(known: list[tuple[int, float]], rank: int, trace: float, goal: float, most: int) -> bool:
-    """Whether the trace falls too slowly to reach the goal by rank `most`; judged by the last doubling of the rank."""
-    earlier = [k for k in known if 0 < k[0] <= rank / 2]
-    if rank < min(most / 4, 1024) or not earlier:
-        return False
-    r, before = earlier[-1]
-    # Eigenvalues of smooth kernels fall faster than any power, in the best case as a geometric series.
-    rate = math.log(before / trace) / (rank - r)
-    return rate <= 0 or rank + math.log(trace / goal) / rate > 1.3 * most
+def _hopeless(L: np.ndarray, rank: int, floor: float, most: int) -> bool:
+    """Whether pivots fall too slowly to reach the floor by rank `most`, where all candidates of a block were taken.
+
+    The pivots of a few points fall faster than those of all, and the eigenvalues of smooth kernels at best as a
+    geometric series: going on at the rate of the last half is more than can be hoped for.
+    """
+    d = np.square(L.diagonal())
+    half = len(d) // 2
+    rate = math.log(d[half] / d[-1]) / (len(d) - half)
+    return rate <= 0 or rank + len(d) + math.log(d[-1] / floor) / rate > 1.3 * most

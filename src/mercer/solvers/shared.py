@@ -6,11 +6,11 @@ keeps for them, the gradient, is the value of f where it is to be scored: a fold
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve
 
 from mercer import _core
 from mercer.certify import Certificate
@@ -20,28 +20,21 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.planning import method
 from mercer.solvers.small import together
+from mercer.solvers.starts import Point, scaled, within
 from mercer.solvers.state import State, dot
 
 _PATIENCE = 200  # SMO steps per point; then the ordinary way, which knows more than SMO
-_STEPS = 8  # SMO steps per active point between two looks at the gap
+_STEPS = 16  # SMO steps per active point between two looks at the gap
 _FALL = 0.1  # of the violation at which SMO among the active points ends
+_SETTLED = 0.05  # as in course.py
+_NEAR = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
+_CRAWL = 0.9  # of the violation: if SMO ends above it, it crawls
 _SHARE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
 _GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
 _FACTORISED = 1_200  # free coefficients that are solved for at once
 _STOPS = 6  # times that coefficients are stopped at the side of their box
 _ROUNDING = 6e-8  # of float32
 _FORGIVEN = 1e-3  # relative error of values near 0, whose sums are what counts
-_SETTLED = 0.05  # as in course.py
-
-
-@dataclass
-class Point:
-    """A solution on all points of a matrix, from which a neighbouring problem starts."""
-
-    plus: np.ndarray
-    minus: np.ndarray
-    image: np.ndarray | None = None  # K (plus - minus); None where only some points are known
-    inside: bool = False  # whether no coefficient is at its upper bound: then it solves every larger box too
 
 
 class SharedMatrix:
@@ -53,6 +46,8 @@ class SharedMatrix:
         The matrix; its budget must hold it.
     control
         The tolerance and the precision of the problems.
+    compute
+        Gives the values of a comparison for less than it would cost, or None.
 
     Examples
     --------
@@ -68,7 +63,9 @@ class SharedMatrix:
     (True, True)
     """
 
-    def __init__(self, gram: Gram, control: Control) -> None:
+    def __init__(
+        self, gram: Gram, control: Control, compute: Callable[[Comparison], np.ndarray | None] | None = None
+    ) -> None:
         self.gram = gram
         n = gram.shape[0]
         whole = SVMDual(gram, np.zeros(n), np.zeros(n), np.zeros(n))
@@ -79,11 +76,16 @@ class SharedMatrix:
         gram.budget.require(
             n * n * np.dtype(compared.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
         )
-        self.values = np.ascontiguousarray(compared.dense())
+        values = None if compute is None else compute(compared)
+        self.values = np.ascontiguousarray(compared.dense() if values is None else values)
         self.diagonal = self.values.diagonal().astype(np.float64)
 
     def solve(
-        self, rows: np.ndarray, terms: dict[str, Any], control: Control, start: Point | None = None
+        self,
+        rows: np.ndarray,
+        terms: dict[str, Any],
+        control: Control,
+        start: Point | None = None,
     ) -> tuple[Solution, np.ndarray, Point] | None:
         """Solve the problem of some points; None where SMO alone does not do.
 
@@ -94,7 +96,7 @@ class SharedMatrix:
         terms
             Of `SVMDual`, one number for each of `rows`.
         start
-            A solution of a problem with the same sums, from which to start.
+            A solution for another box, from which to start.
 
         Returns
         -------
@@ -131,7 +133,13 @@ class SharedMatrix:
 class Course:
     """One problem on its way."""
 
-    def __init__(self, shared: SharedMatrix, rows: np.ndarray, terms: dict[str, Any], start: Point | None) -> None:
+    def __init__(
+        self,
+        shared: SharedMatrix,
+        rows: np.ndarray,
+        terms: dict[str, Any],
+        start: Point | None = None,
+    ) -> None:
         n = len(shared.values)
         full: dict[str, Any] = {"offset": terms.get("offset", "free")}
         for name in ("linear", "upper", "lower", "width", "plus", "minus"):
@@ -144,15 +152,11 @@ class Course:
         self.steps = 0
         self.settled = False  # whether the start is the solution
         if start is not None and start.image is not None:
-            share = 1.0
-            if start.inside and within(start, s):
-                self.settled = True
-            else:
-                share = best_share(s, start)
-            s.plus, s.minus = start.plus * share, start.minus * share
-            np.minimum(s.plus, s.upper, out=s.plus)  # rounding
-            np.minimum(s.minus, s.lower, out=s.minus)
-            s.gradient = s.linear + share * start.image
+            self.settled = start.inside and within(start, s)
+        else:
+            start = None
+        if start is not None:
+            scaled(s, start)
         elif s.plus.any() or s.minus.any():
             b = s.plus - s.minus
             support = np.flatnonzero(b)
@@ -161,26 +165,27 @@ class Course:
     def run(self, control: Control) -> bool:
         """Go on until the gap is small enough; return whether it is."""
         s, K = self.state, self.shared.values
-        unit = float(np.abs(s.linear).max()) or 1.0
-        target, before = 0.0, -np.inf
+        before = -np.inf
         while True:
-            active, violation = self._active()
-            target = min(target, _FALL * violation) if target else max(_FALL * violation, 1e-3 * unit)
-            cap = _STEPS * len(active)
-            done, left = _core.smo_part(K, active, *s.arrays, s.groups, max(target, s.floor), cap)
-            self.steps += done
-            if left > target and s.groups == 1:
-                self._newton()
             bounds = s.bounds()
             gap, size = bounds.relative_gap, max(abs(bounds.primal), abs(bounds.dual))
-            settled = gap <= _SETTLED * control.tol or bounds.dual - before <= _SETTLED * control.tol * size
-            if gap <= control.tol and settled:
-                return self._trustworthy(size, control)
-            if control.exhausted(0) is not None or self.steps > _PATIENCE * s.n or target <= s.floor:
+            if gap <= _NEAR * control.tol and not self._trustworthy(size, control):
                 return False
+            if gap <= control.tol and (
+                gap <= _SETTLED * control.tol or bounds.dual - before <= _SETTLED * control.tol * size
+            ):
+                return True
             before = bounds.dual
-            if left <= target:
-                target *= max(0.1, min(0.3, 0.7 * control.tol / gap)) if 0 < gap < np.inf else 0.1
+            active, violation = self._active()
+            if control.exhausted(0) is not None or self.steps > _PATIENCE * s.n or violation <= s.floor:
+                return False
+            target = max(_FALL * violation, s.floor)
+            done, left = _core.smo_part(K, active, *s.arrays, s.groups, target, _STEPS * len(active))
+            self.steps += done
+            if left > max(target, _CRAWL * violation) and s.groups == 1:
+                self._newton()
+            elif not done:
+                return False
 
     def _active(self) -> tuple[np.ndarray, float]:
         """Return the points that may move soon, and the violation of the conditions of optimality."""
@@ -246,9 +251,10 @@ def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndar
         fixed = np.where(inside, 0.0, change)
         right = np.column_stack([-(slope + K @ fixed)[at], np.ones(len(at))])
         try:
-            both = solve(A, right, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
+            factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             return np.zeros(n)
+        both = cho_solve(factor, right, overwrite_b=True, check_finite=False)
         change[at] = both[:, 0] - both[:, 1] * ((both[:, 0].sum() + fixed.sum()) / both[:, 1].sum())
         outside = at[(change[at] < low[at]) | (change[at] > high[at])]
         if not outside.size:
@@ -263,25 +269,6 @@ def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndar
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(change > 0, high / change, np.where(change < 0, low / change, np.inf))
     return change * min(1.0, float(room.min()))
-
-
-def within(start: Point, s: State) -> bool:
-    """Return whether a solution below its bounds is below those of another problem."""
-    return bool((start.plus <= s.upper).all() and (start.minus <= s.lower).all())
-
-
-def best_share(s: State, start: Point) -> float:
-    """Return which multiple of a solution is the best start: it stays in the new box, and keeps sums that are 0."""
-    b, total = start.plus - start.minus, start.plus + start.minus
-    assert start.image is not None
-    square, slope = dot(b, start.image), -dot(b, s.linear) - dot(total, s.width)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = min(
-            float(np.min(upper / part, where=part > 0, initial=np.inf))
-            for part, upper in ((start.plus, s.upper), (start.minus, s.lower))
-        )
-    best = slope / square if square > 0 else 1.0
-    return float(np.clip(best, 0.0, min(room, 1e300)))
 
 
 def solve_together(shared: SharedMatrix, problems: list[SVMDual], control: Control) -> list[Solution | None]:

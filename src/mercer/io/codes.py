@@ -1,0 +1,82 @@
+"""How values are written that JSON has no word for: what writer and reader have in common."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+FEW = 16  # entries up to which a list is written out in the manifest
+TYPES: dict[str, type] = {
+    **{t.__name__: t for t in (bool, int, float, str, object)},
+    **{f"numpy.{name}": np.dtype(name).type for name in ("bool", "float16", "float32", "float64")},
+    **{f"numpy.{sign}int{bits}": np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "numpy.object_": np.object_,
+    "numpy.str_": np.str_,
+}
+SPARSE = {
+    f"{layout}_{kind}": getattr(sparse, f"{layout}_{kind}") for layout in ("csr", "csc") for kind in ("array", "matrix")
+}
+GENERATORS = {name: getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")}
+METHODS = ("fit", "partial_fit", "predict", "predict_proba", "decision_function", "score", "split", "transform")
+# Places on the machine that fitted, which mean nothing elsewhere and, in a file from a stranger, nothing good.
+PLACES = ("checkpoint", "memory")
+
+
+def is_place(name: str, value: Any) -> bool:
+    """Return whether a parameter is a path, which is not saved."""
+    return name in PLACES and value is not None and not isinstance(value, numbers.Number)
+
+
+# -- what a reader may take for granted -------------------------------------------------------------------
+
+
+def strange(code: Any) -> ValueError:
+    """Return the error for what no writer writes."""
+    return ValueError(f"{code!r:.80} is nothing that mercer writes")
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list, or raise."""
+    if not isinstance(value, list):
+        raise strange(value)
+    return value
+
+
+def as_pair(value: Any) -> tuple[Any, Any]:
+    """Return the two entries of a list."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise strange(value)
+    return value[0], value[1]
+
+
+def as_text(value: Any) -> str:
+    """Return a text, or raise."""
+    if not isinstance(value, str):
+        raise strange(value)
+    return value
+
+
+def as_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array."""
+    shape = tuple(as_list(value))
+    if len(shape) > 32 or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
+        raise strange(value)
+    return shape
+
+
+def as_dtype(value: Any, kinds: str) -> np.dtype:
+    """Return a plain dtype of one of some kinds, by NumPy's letters."""
+    found = np.dtype(as_text(value))
+    if found.kind not in kinds or found.shape or found.names or found.itemsize > 2**31 or "," in value:
+        raise strange(value)
+    return found
+
+
+def as_attributes(value: Any) -> dict[str, Any]:
+    """Return attributes by name, unless a name is none or one of Python's own."""
+    if not isinstance(value, dict) or not all(k.isidentifier() and not k.startswith("__") for k in value):
+        raise strange(value)
+    return value

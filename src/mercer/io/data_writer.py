@@ -1,0 +1,163 @@
+"""Numbers, texts, lists and arrays as a manifest in JSON, and arrays by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.io.codes import FEW, SPARSE
+from mercer.io.registry import entry_of
+from mercer.points.state import Arrays
+
+
+class DataWriter:
+    """Collects the arrays of a model, each once however often the model refers to it.
+
+    Attributes
+    ----------
+    arrays
+        The arrays, by the path of attributes that leads to them.
+    same
+        Other names of arrays that are there already.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: Arrays = {}
+        self.same: dict[str, str] = {}
+        self._known: dict[int, tuple[Any, Any]] = {}  # by identity; the object is kept, so that its id stays its own
+
+    def write(self, value: Any, path: str) -> Any:
+        """Return what JSON can hold of a value.
+
+        Parameters
+        ----------
+        value
+            Data, or an object whose class is registered.
+        path
+            Which attributes lead to it: the name of its arrays, and what errors call it.
+        """
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.generic):
+            return self._number(value, path)
+        if kind in (list, tuple):
+            return self._sequence(value, path)
+        if kind is dict:
+            return {
+                "dict": [[self.write(k, path), self.write(v, f"{path}.{i}")] for i, (k, v) in enumerate(value.items())]
+            }
+        if kind is slice:
+            return {"slice": [self.write(part, path) for part in (value.start, value.stop, value.step)]}
+        if id(value) in self._known:
+            return self._known[id(value)][1]
+        code = self._new(value, path)
+        self._known[id(value)] = value, code
+        return code
+
+    def _new(self, value: Any, path: str) -> Any:
+        """Return the code of something that others may refer to as well."""
+        raise NotImplementedError
+
+    # -- numbers and lists ------------------------------------------------------------------------------
+
+    def _number(self, value: np.generic, path: str) -> Any:
+        if value.dtype.kind == "U" or (value.dtype.kind in "biuf" and value.dtype.itemsize <= 8):
+            return {"number": [value.dtype.str, self.write(value.item(), path)]}
+        return {"entry": self.write(np.asarray(value), path)}
+
+    def _sequence(self, values: Any, path: str) -> Any:
+        packed = self._packed(list(values), path) if len(values) > FEW else None
+        if packed is None:
+            packed = [self.write(v, f"{path}.{i}") for i, v in enumerate(values)]
+        return packed if type(values) is list else {"tuple": packed}
+
+    def _packed(self, values: list[Any], path: str) -> Any:
+        """Return a long list as arrays, where its entries are of one kind."""
+        kind = type(values[0])
+        if any(type(v) is not kind for v in values):
+            return None
+        if kind is float or (kind is int and all(-(2**63) <= v < 2**63 for v in values)):
+            return {"numbers": self._put(np.array(values, dtype=np.float64 if kind is float else np.int64), path)}
+        if kind is str:
+            return {"texts": self._texts(values, path)}
+        if kind is list:
+            lengths = self._put(np.array([len(v) for v in values], dtype=np.int64), f"{path}.lengths")
+            return {"jagged": lengths, "entries": self.write([v for inner in values for v in inner], path)}
+        if kind is tuple and len({len(v) for v in values}) == 1 and len(values[0]):
+            columns = [self.write(list(c), f"{path}.{i}") for i, c in enumerate(zip(*values, strict=True))]
+            return {"columns": columns}
+        entry = entry_of(kind) if hasattr(kind, "_fields") or hasattr(kind, "__dataclass_fields__") else None
+        if entry is not None and entry.arguments:
+            columns = [self.write([getattr(v, a) for v in values], f"{path}.{a}") for a in entry.arguments]
+            return {"columns": columns, "class": entry.name, "arguments": list(entry.arguments)}
+        return None
+
+    def _texts(self, values: list[str], path: str) -> str:
+        """Put texts into two arrays, of their characters in UTF-8 and of their lengths, and return the first's name."""
+        coded = [v.encode("utf-8", "surrogatepass") for v in values]
+        name = self._put(np.frombuffer(b"".join(coded), dtype=np.uint8), path)
+        self.arrays[f"{name}.lengths"] = np.array([len(c) for c in coded], dtype=np.int64)
+        return name
+
+    # -- arrays -----------------------------------------------------------------------------------------
+
+    def _put(self, array: np.ndarray, path: str) -> str:
+        name = path
+        while name in self.arrays or name in self.same:
+            name += "'"
+        self.arrays[name] = array
+        return name
+
+    def _array(self, value: np.ndarray, path: str) -> Any:
+        if isinstance(value, np.ma.MaskedArray):
+            return self._masked(value, path)
+        a = np.asarray(value)
+        kind = a.dtype.kind
+        if kind == "O":
+            return {"objects": self.write(list(a.ravel()), path), "shape": list(a.shape)}
+        if kind not in "biufUSMm" or (kind == "f" and a.dtype.itemsize > 8):
+            raise TypeError(f"{path} is an array of {a.dtype}, which cannot be saved; use float64.")
+        a = a.astype(a.dtype.newbyteorder("="), copy=False)
+        code: dict[str, Any] = {}
+        if kind in "USMm":
+            code["dtype"] = a.dtype.str
+            if not a.size:
+                return {"empty": a.dtype.str, "shape": list(a.shape)}
+            a = np.array(a, order="C", copy=None)[..., None].view({"U": np.uint32, "S": np.uint8}.get(kind, np.int64))
+        elif a.flags.f_contiguous and not a.flags.c_contiguous:  # products of matrices may round by their layout
+            a, code["order"] = a.T, "F"
+        return {"array": self._put(np.array(a, order="C", copy=None), path), **code}
+
+    def _masked(self, value: Any, path: str) -> Any:
+        """Return the code of a masked array, such as the columns of a search; what is under the mask is not kept."""
+        mask = np.ma.getmaskarray(value)
+        seen = np.zeros(value.shape, value.dtype) if value.dtype != object else np.full(value.shape, None)
+        seen[~mask] = value.data[~mask]
+        return {"masked": self.write(seen, path), "mask": self.write(mask, f"{path}.mask")}
+
+    def _sparse(self, value: Any, path: str) -> Any:
+        kind = type(value).__name__
+        if SPARSE.get(kind) is not type(value):
+            value = sparse.csr_array(value) if isinstance(value, sparse.sparray) else sparse.csr_matrix(value)
+            kind = type(value).__name__
+        parts = {part: self.write(getattr(value, part), f"{path}.{part}") for part in ("data", "indices", "indptr")}
+        return {"sparse": kind, "shape": [int(n) for n in value.shape], **parts}
+
+    def _with_arrays(self, write: Any) -> Any:
+        """Return what `write` makes of an empty dictionary of arrays, and take these over."""
+        arrays: Arrays = {}
+        code = write(arrays)
+        for name, array in arrays.items():
+            known = self._known.get(id(array))
+            if known is not None and set(known[1]) == {"array"}:  # such as the matrix of a precomputed kernel
+                self.same[name] = known[1]["array"]
+            else:
+                self.arrays[name] = array
+                self._known[id(array)] = array, {"array": name}
+        return code
