@@ -31,6 +31,7 @@ from mercer.kernels import (
     Stationary,
     Wendland,
     kernel,
+    parse_kernel,
 )
 from mercer.rkhs import (
     MercerExpansion,
@@ -67,12 +68,15 @@ if TYPE_CHECKING:
         Ridge,
     )
     from mercer.io import load, save
-    from mercer.selection import KernelSearchCV
+    from mercer.selection import AutoClassifier, AutoRegressor, KernelMixture, KernelSearchCV, auto, learn_kernel
+    from mercer.tables import TableEncoder, read_table
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArcCosine",
+    "AutoClassifier",
+    "AutoRegressor",
     "Cauchy",
     "Certificate",
     "ChiSquared",
@@ -90,6 +94,7 @@ __all__ = [
     "KernelKMeans",
     "KernelLogisticRegression",
     "KernelMachine",
+    "KernelMixture",
     "KernelPCA",
     "KernelQuantileRegressor",
     "KernelRidge",
@@ -125,21 +130,37 @@ __all__ = [
     "Sigmoid",
     "SpectralMixture",
     "Stationary",
+    "TableEncoder",
     "TaylorFeatures",
     "Verdict",
     "Wendland",
+    "auto",
     "hsic_test",
     "kernel",
+    "learn_kernel",
     "load",
     "mean_embedding",
     "mmd_test",
+    "parse_kernel",
+    "read_table",
     "repair",
     "save",
     "verdict",
 ]
 
-_FOLDERS = ("estimators", "io", "losses", "plots", "selection", "solvers", "testing")
-_ELSEWHERE = {"load": "mercer.io", "save": "mercer.io", "KernelSearchCV": "mercer.selection"}
+_FOLDERS = ("estimators", "io", "losses", "plots", "report", "selection", "solvers", "tables", "testing")
+_ELSEWHERE = {
+    "AutoClassifier": "mercer.selection",
+    "AutoRegressor": "mercer.selection",
+    "KernelMixture": "mercer.selection",
+    "KernelSearchCV": "mercer.selection",
+    "TableEncoder": "mercer.tables",
+    "auto": "mercer.selection",
+    "learn_kernel": "mercer.selection",
+    "load": "mercer.io",
+    "read_table": "mercer.tables",
+    "save": "mercer.io",
+}
 
 
 def __getattr__(name: str) -> Any:

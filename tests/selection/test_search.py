@@ -1,5 +1,6 @@
 """KernelSearchCV against scikit-learn's GridSearchCV on the same estimators: same scores, same layout, same choice."""
 
+import time
 import warnings
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 from sklearn import config_context, svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.feature_selection import SelectKBest
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LinearRegression
 from sklearn.linear_model import Ridge as LinearRidge
 from sklearn.metrics import make_scorer, r2_score, roc_auc_score
@@ -19,6 +23,9 @@ from sklearn.preprocessing import StandardScaler, scale
 from mercer import RBF, SVC, SVR, KernelRidge, KernelSearchCV, Laplacian, LinearSVC, Matern, NuSVC, NuSVR, Polynomial
 from mercer.kernels import FromFunction
 from mercer.selection import default_grid, scales
+from mercer.selection.halving import nested
+from mercer.selection.machines import Machines
+from mercer.solvers import Control
 
 TIMES = {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}
 KERNELS = [RBF(1.0), RBF(4.0), Laplacian(5.0)]
@@ -87,6 +94,12 @@ CASES = {
     ),
     "another estimator": (LinearRidge(), {"alpha": [0.1, 1.0]}, diabetes, 1e-12),
     "a pipeline": (make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0]}, cancer, 1e-12),
+    "a pipeline of other steps": (
+        make_pipeline(StandardScaler(), LinearRidge()),
+        {"ridge__alpha": [1.0]},
+        diabetes,
+        1e-12,
+    ),
 }
 
 
@@ -216,6 +229,14 @@ def test_the_matrix_need_not_fit():
     np.testing.assert_allclose(small.cv_results_["mean_test_score"], large.cv_results_["mean_test_score"], atol=1e-6)
 
 
+@pytest.mark.parametrize("estimator", [SVC(), LinearRidge()], ids=["fast", "by itself"])
+def test_several_jobs_find_the_same(estimator):
+    X, y = cancer()
+    grid = {"kernel": KERNELS, "C": [0.1, 1.0]} if isinstance(estimator, SVC) else {"alpha": [0.1, 1.0, 10.0]}
+    one, two = (KernelSearchCV(estimator, None, grid, cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+
+
 # -- what is left early -----------------------------------------------------------------------------------
 
 
@@ -308,8 +329,6 @@ def test_sentences():
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
-    from mercer.selection.machines import Machines
-
     X, y = cancer()
     run, calls = Machines.run, []
 
@@ -323,8 +342,201 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     grid = {"kernel": KERNELS, "C": [0.1, 1.0]}
     with pytest.warns(ConvergenceWarning, match="interrupted after 8 of 18 fits"):
         search = KernelSearchCV(SVC(), None, grid, cv=3, n_jobs=1, exhaustive=True).fit(X, y)
+    assert search.interrupted_
     assert search.best_params_["kernel"] == KERNELS[0]  # the only one that has seen all folds
     assert search.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("jobs", [1, None])
+def test_nothing_runs_on_after_an_error_or_an_interruption(monkeypatch, jobs):
+    """Whoever asked for the search has the cores, and the threads of BLAS, to himself again."""
+    X, y = cancer()
+    busy, cell = [], Machines._cell
+
+    def slow(self, kernel, which, start):
+        busy.append(which)
+        try:
+            if len(self.work.found) > 3:
+                raise KeyboardInterrupt
+            time.sleep(0.02)
+            return cell(self, kernel, which, start)
+        finally:
+            busy.remove(which)
+
+    monkeypatch.setattr(Machines, "_cell", slow)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        KernelSearchCV(SVC(), KERNELS, {"C": [0.1, 1.0]}, cv=3, n_jobs=jobs, exhaustive=True, refit=False).fit(X, y)
+    assert not busy
+
+
+# -- time -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [SVC(), KernelRidge(), LinearRidge()], ids=lambda e: type(e).__name__)
+def test_after_the_time_limit_no_cell_is_begun(estimator):
+    X, y = cancer()
+    name = "C" if isinstance(estimator, SVC) else "alpha"
+    grid = {name: np.logspace(-2, 2, 40)} | ({} if isinstance(estimator, LinearRidge) else {"kernel": KERNELS})
+    with pytest.warns(ConvergenceWarning, match=r"reached its time limit of 1e-06 s after \d+ of \d+ fits"):
+        search = KernelSearchCV(estimator, None, grid, time_limit=1e-6).fit(X, y)
+    assert search.interrupted_
+    seen = np.isfinite(search.cv_results_["mean_test_score"])
+    assert 1 <= seen.sum() < len(seen)
+    assert seen[search.best_index_]
+    assert search.predict(X).shape == y.shape
+    whole = KernelSearchCV(estimator, None, {name: [1.0]}, time_limit=100.0).fit(X, y)
+    assert not whole.interrupted_
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, "soon"])
+def test_a_time_limit_is_a_number_of_seconds(limit):
+    with pytest.raises(ValueError, match=r"time_limit=.* must be a number of seconds > 0"):
+        KernelSearchCV(SVC(), KERNELS, time_limit=limit).fit(*cancer())
+
+
+def test_a_fit_that_does_not_converge_is_told():
+    """Three classes on a matrix that is not positive, by the plain solver: as SVC.fit says it."""
+    X, y = cancer()
+    unfinished = Control.exhausted
+    try:
+        Control.exhausted = lambda self, steps: "max_iter=0 reached"
+        with pytest.warns(ConvergenceWarning, match=r"the fit stopped early \(max_iter=0 reached\)"):
+            KernelSearchCV(SVC(), [RBF(1.0)], {"C": [100.0]}, cv=3, refit=False).fit(X, y)
+    finally:
+        Control.exhausted = unfinished
+
+
+# -- pipelines --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "data", "tolerance"),
+    [
+        (make_pipeline(StandardScaler(), SVC()), {"svc__kernel": KERNELS, "svc__C": [0.1, 10.0]}, cancer, 0.011),
+        (
+            make_pipeline(PCA(5), StandardScaler(), SVC()),
+            {"pca__n_components": [2, 5], "svc__kernel": KERNELS, "svc__C": [0.1, 10.0]},
+            cancer,
+            0.011,
+        ),
+        (make_pipeline(StandardScaler(), SVR()), {"svr__kernel": KERNELS, "svr__C": [0.1, 10.0]}, diabetes, 3e-3),
+        (
+            make_pipeline(StandardScaler(), KernelRidge()),
+            {"kernelridge__kernel": KERNELS, "kernelridge__alpha": [0.1, 10.0]},
+            diabetes,
+            1e-6,
+        ),
+        (make_pipeline(Nystroem(n_components=20, random_state=0), SVC()), {"svc__C": [0.1, 10.0]}, iris, 0.015),
+        (make_pipeline(SelectKBest(k=5), SVC()), {"svc__C": [0.1, 10.0]}, cancer, 0.011),
+    ],
+    ids=["SVC", "two steps before it", "SVR", "KernelRidge", "three classes", "by the target"],
+)
+def test_pipelines_are_taken_apart(estimator, grid, data, tolerance):
+    ours, _ = same(estimator, grid, *data(), tolerance, cv=3)
+    assert "once for each fold" in ours.plan_
+    assert ours.predict(data()[0][:3]).shape == (3,)
+
+
+def test_pipelines_race_and_have_defaults():
+    X, y = make_classification(600, 8, n_informative=6, class_sep=1.5, random_state=0)
+    search = KernelSearchCV(make_pipeline(StandardScaler(), SVC()), [RBF(1e-3), RBF(2.0)], {"svc__C": [1.0]}).fit(X, y)
+    assert np.isnan(search.cv_results_["split4_test_score"][0])
+    assert search.best_params_["svc__kernel"] == RBF(2.0)
+    search = KernelSearchCV(make_pipeline(StandardScaler(), SVC()), cv=3).fit(1e6 * X[:150], y[:150])
+    assert search.best_score_ > 0.85  # scales follow the points that the last step sees
+    assert len(search.cv_results_["params"]) == 10 * len(default_grid(SVC())["C"])
+
+
+def test_pipelines_that_cannot_be_taken_apart_are_fitted_whole():
+    X, y = cancer()
+    pipe = make_pipeline(StandardScaler(), SVC())
+    step = KernelSearchCV(pipe, None, {"svc": [SVC(C=1.0), SVC(C=2.0)]}, cv=3).fit(X, y)
+    assert "by itself" in step.plan_
+    scored = KernelSearchCV(pipe, None, {"svc__C": [1.0]}, cv=3, return_train_score=True).fit(X, y)
+    assert "by itself" in scored.plan_
+    everyone = np.arange(len(y))
+    again = KernelSearchCV(pipe, None, {"svc__C": [1.0]}, cv=[(everyone, everyone)] * 2).fit(X, y)
+    assert again.best_score_ == pytest.approx(clone(pipe).set_params(svc__C=1.0).fit(X, y).score(X, y), abs=1e-12)
+    broken = KernelSearchCV(make_pipeline(PCA(), SVC()), None, {"pca__n_components": [2, 1000]}, cv=3)
+    with pytest.warns(FitFailedWarning, match="n_components"):
+        broken.fit(X, y)
+
+
+def test_sample_weights_of_the_last_step():
+    X, y = cancer()
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    pipe = make_pipeline(StandardScaler(), SVC())
+    grid = {"svc__kernel": KERNELS, "svc__C": [0.1, 1.0]}
+    ours, _ = same(pipe, grid, X, y, 0.011, cv=3, fit={"svc__sample_weight": weights})
+    assert "once for each fold" in ours.plan_
+
+
+# -- halving ----------------------------------------------------------------------------------------------
+
+
+def test_halving_ends_with_all_samples_and_few_candidates():
+    X, y = make_classification(900, 8, n_informative=6, class_sep=1.5, random_state=0)
+    grid = {"kernel": [RBF(s) for s in (1e-3, 0.3, 1.0, 3.0, 10.0)], "C": [0.01, 1.0, 10.0]}
+    search = KernelSearchCV(SVC(), None, grid, halving=True).fit(X, y)
+    whole = KernelSearchCV(SVC(), None, grid, exhaustive=True).fit(X, y)
+    assert search.n_resources_ == [100, 300, 900]
+    assert search.n_candidates_ == [15, 5, 2]
+    table = pd.DataFrame(search.cv_results_)
+    assert table["iter"].value_counts().to_dict() == {0: 10, 1: 3, 2: 2}
+    assert (table["n_resources"] == np.array([100, 300, 900])[table["iter"]]).all()
+    last = table["iter"] == 2
+    assert table.loc[last, "rank_test_score"].max() < table.loc[~last, "rank_test_score"].min()
+    assert search.best_score_ >= whole.best_score_ - 0.02
+    at = search.best_index_
+    assert search.best_score_ == pytest.approx(whole.cv_results_["mean_test_score"][at], abs=0.004)
+
+
+@pytest.mark.parametrize("estimator", [SVR(), KernelRidge(), LinearRidge()], ids=lambda e: type(e).__name__)
+def test_halving_of_any_estimator(estimator):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = scale(X), scale(y)
+    name = "C" if isinstance(estimator, SVR) else "alpha"
+    search = KernelSearchCV(estimator, None, {name: np.logspace(-3, 2, 9)}, halving=True, cv=3)
+    search.fit(X, y, **({} if isinstance(estimator, LinearRidge) else {"sample_weight": np.linspace(0.5, 2, len(y))}))
+    assert search.n_resources_ == [147, 442]
+    assert search.n_candidates_ == [9, 3]
+    assert search.best_score_ > 0.3
+
+
+def test_halving_of_similarities_and_of_few_samples():
+    X, y = cancer(500)
+    search = KernelSearchCV(SVC(kernel="precomputed"), None, {"C": [1e-3, 0.1, 1.0]}, halving=True).fit(RBF(3.0)(X), y)
+    assert search.n_resources_ == [166, 500]
+    few = KernelSearchCV(SVC(), KERNELS, {"C": [1.0]}, halving=True).fit(*cancer(90))
+    assert few.n_resources_ == [90]
+    with pytest.raises(ValueError, match="halving=True compares candidates by one metric"):
+        KernelSearchCV(SVC(), KERNELS, scoring=["accuracy", "roc_auc"], refit=False, halving=True).fit(X, y)
+
+
+def test_a_round_that_is_interrupted_does_not_count(monkeypatch):
+    X, y = make_classification(900, 8, n_informative=6, class_sep=1.5, random_state=0)
+    run = Machines.run
+
+    def interrupted(self, task):
+        if len(self.data.target) == 300:
+            raise KeyboardInterrupt
+        run(self, task)
+
+    monkeypatch.setattr(Machines, "run", interrupted)
+    grid = {"kernel": [RBF(s) for s in (0.3, 1.0, 3.0)], "C": [0.01, 1.0, 10.0]}
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        search = KernelSearchCV(SVC(), None, grid, halving=True, n_jobs=1).fit(X, y)
+    assert set(search.cv_results_["iter"]) == {0}
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+
+
+def test_samples_of_a_round_are_among_those_of_the_next():
+    y = np.array(["a"] * 70 + ["b"] * 20 + ["c"] * 10)
+    order = nested(y, 100, True)
+    assert sorted(order) == list(range(100))
+    for size in (10, 20, 50):
+        assert [(y[order[:size]] == c).sum() for c in "abc"] == [0.7 * size, 0.2 * size, 0.1 * size]
+    assert sorted(nested(None, 10, False)) == list(range(10))
 
 
 def test_progress_shows_the_best(capsys):

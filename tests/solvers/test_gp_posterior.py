@@ -66,6 +66,22 @@ def test_a_smooth_kernel_goes_through_its_rank(monkeypatch):
     assert large._low is not None
 
 
+def test_digits_do_not_depend_on_what_was_asked_before(monkeypatch):
+    monkeypatch.setattr(gp_posterior, "_MANY", 100)
+    kernel, points = 1.0 * RBF(scale=4.0), Points(np.linspace(-3, 3, 400)[:, None])
+    few, many = (Points(np.linspace(-4, 4, n)[:, None]) for n in (20, 300))
+    factor = Evidence(points, np.zeros((400, 1))).factor(kernel, 0.01).values
+    posterior = ByFactor(kernel, points, 0.01, factor)
+    before = posterior.variance(few)
+    posterior.variance(many)
+    assert np.array_equal(posterior.variance(few), before)
+    ready = ByFactor(kernel, points, 0.01, factor)
+    ready.prepare()
+    assert ready.low_rank(1) is not None  # whatever is asked
+    assert np.array_equal(ready.variance(many), posterior.variance(many))
+    np.testing.assert_allclose(ready.variance(few), before, rtol=3e-6)
+
+
 def test_cross_reads_points_in_float32():
     small = Points(T.astype(np.float32))
     values = cross(KERNEL, small, slice(0, 10), Points(X.astype(np.float32)), np.empty((10, len(X))))

@@ -39,6 +39,23 @@ def test_a_path_along_c_solves_each_problem(n, tol, most):
         assert abs(solution.coefficients.sum()) <= 1e-9 * C * n
 
 
+def test_float32_says_where_it_cannot_know():
+    """Values rounded to float32 leave the objective in doubt by about 6e-8 |b|^2, which grows with C.
+
+    Such problems are given back, for the ordinary solver and its float64, and only such.
+    """
+    X, y = problem(900)
+    control = Control(tol=1e-5)
+    shared = SharedMatrix(Gram(RBF(1.0), X), control)
+    assert shared.values.dtype == np.float32
+    for C, known in ((0.3, True), (10.0, True), (1e3, False), (1e5, False)):
+        found = shared.solve(np.arange(900), terms(y, C), control)
+        assert (found is not None) == known
+        (exact,) = solve([SVMDual(Gram(RBF(1.0), X), **terms(y, C))], Control(tol=1e-5, precision="float64"))
+        doubt = 6e-8 * (exact.coefficients**2).sum() / abs(exact.certificate.dual)
+        assert (doubt <= 0.3e-5) == known
+
+
 def test_points_left_out_keep_no_coefficient():
     X, y = problem(100)
     rows = np.arange(60)

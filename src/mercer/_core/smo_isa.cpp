@@ -7,6 +7,10 @@
 
 #include "statistics.hpp"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace mercer::MERCER_ISA {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -42,6 +46,45 @@ inline void move_down(const Variables& v, int group, i64 i, double t, bool all) 
   else v.minus[i] = all ? v.lower[i] : std::min(v.lower[i], v.minus[i] + t);
 }
 
+// 1 / v to the dozen bits that a choice needs, where the processor has it for less than a division.
+template <class T>
+inline V<T> rough_inverse(V<T> v) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return (V<T>)_mm512_rcp14_ps((__m512)v);
+  else return (V<T>)_mm512_rcp14_pd((__m512d)v);
+#else
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) return (V<T>)_mm256_rcp_ps((__m256)v);
+#endif
+  return splat<T>(T(1)) / v;
+#endif
+}
+template <class T>
+inline T least(V<T> v) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm512_reduce_min_ps((__m512)v);
+  else return _mm512_reduce_min_pd((__m512d)v);
+#else
+  T best = v[0];
+  for (int k = 1; k < lanes<T>; ++k) best = v[k] < best ? v[k] : best;
+  return best;
+#endif
+}
+// The first lane that holds x; 0 where none does.
+template <class T>
+inline int lane_of(V<T> v, T x) {
+#if defined(__AVX512F__)
+  unsigned found;
+  if constexpr (sizeof(T) == 4) found = _mm512_cmp_ps_mask((__m512)v, (__m512)splat<T>(x), _CMP_EQ_OQ);
+  else found = _mm512_cmp_pd_mask((__m512d)v, (__m512d)splat<T>(x), _CMP_EQ_OQ);
+  return found ? __builtin_ctz(found) : 0;
+#else
+  for (int k = 0; k < lanes<T>; ++k)
+    if (v[k] == x) return k;
+  return 0;
+#endif
+}
+
 // The smallest (or largest) entry with its place, over lanes that run side by side.
 template <class T>
 struct Best {
@@ -58,13 +101,14 @@ struct Best {
     value = take ? x : value;
     place = take ? i : place;
   }
-  template <class Compare>
-  std::pair<T, i64> reduce(Compare better) const {
-    T best = value[0];
-    i64 at = place[0];
-    for (int k = 1; k < lanes<T>; ++k)
-      if (better(value[k], best)) best = value[k], at = place[k];
-    return {best, at};
+  std::pair<T, i64> smallest() const { return at(least<T>(value)); }
+  std::pair<T, i64> largest() const { return at(-least<T>(-value)); }
+
+ private:
+  std::pair<T, i64> at(T best) const {
+    typename vec<T>::int_t places[lanes<T>];
+    std::memcpy(places, &place, sizeof places);
+    return {best, places[lane_of<T>(value, best)]};
   }
 };
 
@@ -73,6 +117,7 @@ struct Best {
 template <class T>
 struct Plain {
   using value = T;
+  static constexpr bool padded = false;  // whether rows have zeros up to whole registers
   const T* K;
   i64 ld;
   const T* row(i64 i) { return K + i * ld; }
@@ -81,32 +126,78 @@ struct Plain {
 template <class T>
 struct Lazy {
   using value = T;
-  Lazy(i64 n, T* rows) : rows_(rows), n_(n), ready_(static_cast<std::size_t>(n), char(0)) {}
+  static constexpr bool padded = false;
+  Lazy(i64 n, i64 ld, T* rows) : rows_(rows), n_(n), ld_(ld), ready_(static_cast<std::size_t>(n), char(0)) {}
 
  protected:
   T* rows_;
-  i64 n_;
+  i64 n_, ld_;
   Buffer<char> ready_;
 };
+// Some rows and columns of a matrix, in rows of whole registers with zeros at their ends. On AVX-512 each register of
+// the matrix is packed at once where enough of its entries are taken.
 template <class T>
 struct Gathered : Lazy<T> {
-  Gathered(const T* K, i64 ld, const std::int32_t* at, i64 n, T* rows) : Lazy<T>(n, rows), K(K), ld(ld), at(at) {}
+  static constexpr bool padded = true;
+  // Room for at least one more register at the end of a row; rows a page apart would fall into the same cache lines.
+  static i64 stride(i64 n) {
+    constexpr i64 two = 2 * lanes<T>;
+    const i64 ld = (n + lanes<T> + two - 1) / two * two;
+    return ld * i64(sizeof(T)) % 4096 ? ld : ld + two;
+  }
+  Gathered(const T* K, i64 ld, const std::int32_t* at, i64 n, T* rows)
+      : Lazy<T>(n, stride(n), rows), K(K), ld(ld), at(at) {
+#if defined(__AVX512F__)
+    constexpr std::int32_t L = lanes<T>;
+    for (i64 j = 0; j < n; ++j) {
+      const std::int32_t first = at[j] / L * L;
+      const unsigned bit = 1u << (at[j] - first);
+      if (pieces_.empty() || pieces_.back().first != first || pieces_.back().taken >= bit)
+        pieces_.push_back({first, 0});
+      pieces_.back().taken |= bit;
+    }
+    if (n < 3 * i64(pieces_.size())) pieces_.clear();
+#endif
+  }
   const T* row(i64 i) {
-    T* to = this->rows_ + i * this->n_;
+    T* to = this->rows_ + i * this->ld_;
     if (!this->ready_[i]) {
-      for (i64 j = 0; j < this->n_; ++j) to[j] = K[at[i] * ld + at[j]];
+      pick(K + at[i] * ld, to);
+      std::fill(to + this->n_, to + this->ld_, T(0));
       this->ready_[i] = 1;
     }
     return to;
   }
   T diag(i64 i) const { return K[at[i] * ld + at[i]]; }
+
+ private:
+  void pick(const T* from, T* to) const {
+#if defined(__AVX512F__)
+    for (const Piece& p : pieces_) {
+      if constexpr (sizeof(T) == 4)
+        _mm512_storeu_ps(to, _mm512_maskz_compress_ps(__mmask16(p.taken), _mm512_maskz_loadu_ps(__mmask16(p.taken), from + p.first)));
+      else
+        _mm512_storeu_pd(to, _mm512_maskz_compress_pd(__mmask8(p.taken), _mm512_maskz_loadu_pd(__mmask8(p.taken), from + p.first)));
+      to += __builtin_popcount(p.taken);
+    }
+    if (!pieces_.empty()) return;
+#endif
+    for (i64 j = 0; j < this->n_; ++j) to[j] = from[at[j]];
+  }
   const T* K;
   i64 ld;
   const std::int32_t* at;
+#if defined(__AVX512F__)
+  struct Piece {
+    std::int32_t first;  // of a register's entries
+    unsigned taken;      // which of them, one bit for each
+  };
+  Buffer<Piece> pieces_;
+#endif
 };
 template <class T>
 struct Joined : Lazy<T> {
-  Joined(const Pair<T>& p, T* rows) : Lazy<T>(p.n + p.m, rows), p(p) {}
+  Joined(const Pair<T>& p, T* rows) : Lazy<T>(p.n + p.m, p.n + p.m, rows), p(p) {}
   const T* row(i64 i) {
     T* to = this->rows_ + i * this->n_;
     if (!this->ready_[i]) {
@@ -130,7 +221,7 @@ class Block {
   using T = typename M::value;
 
  public:
-  Block(M& K, Variables v) : K_(K), v_(v), size_((v.n + lanes<T> - 1) / lanes<T> * lanes<T>) {
+  Block(M& K, Variables v) : K_(K), v_(v), size_((v.n + 2 * lanes<T> - 1) / (2 * lanes<T>) * (2 * lanes<T>)) {
     const auto size = static_cast<std::size_t>(size_);
     for (Buffer<T>* b : {&F_, &diag_}) b->resize(size, T(0));
     for (int g = 0; g < v.groups; ++g) {
@@ -208,7 +299,7 @@ class Block {
       Best<T> low[2] = {Best<T>(T(inf)), Best<T>(T(inf))};
       V<T> high[2] = {splat<T>(T(-inf)), splat<T>(T(-inf))};
       I<T> place = first_;
-      const i64 whole = v_.n / (2 * L) * (2 * L);
+      const i64 whole = M::padded ? size_ : v_.n / (2 * L) * (2 * L);
       const auto visit = [&](i64 k, int lane, V<T> f) {
         low[lane].smaller(f + load(up + k), place);
         high[lane] = max<T>(high[lane], f + load(down + k));
@@ -232,13 +323,9 @@ class Block {
         }
       }
       for (i64 k = whole; k < size_; k += L) visit(k, 0, load(F + k));
-      const auto less = [](T x, T y) { return x < y; };
-      auto best = low[0].reduce(less);
-      const auto other = low[1].reduce(less);
-      if (other.first < best.first) best = other;
-      const V<T> highest = max<T>(high[0], high[1]);
-      T top = highest[0];
-      for (int k = 1; k < lanes<T>; ++k) top = std::max(top, highest[k]);
+      low[0].smaller(low[1].value, low[1].place);
+      const auto best = low[0].smallest();
+      const T top = -least<T>(-max<T>(high[0], high[1]));
       const double violation = double(top) - double(best.first);
       if (best.second >= 0 && violation > worst) {
         worst = violation;
@@ -263,9 +350,9 @@ class Block {
     const auto gain = [&](i64 k, V<T> values) {
       const V<T> fall = max<T>(load(F + k) + load(down + k) - slope, V<T>{});
       const V<T> curve = max<T>(own + load(diag_.data() + k) - T(2) * values, floor);
-      return fall * (fall / curve);
+      return fall * (fall * rough_inverse<T>(curve));
     };
-    const i64 whole = v_.n / (2 * L) * (2 * L);
+    const i64 whole = M::padded ? size_ : v_.n / (2 * L) * (2 * L);
     for (i64 k = 0; k < whole; k += 2 * L) {
       best[0].larger(gain(k, load(row + k)), place);
       place += step_;
@@ -278,9 +365,8 @@ class Block {
       best[0].larger(gain(k, load(rest)), place);
       place += step_;
     }
-    const auto more = [](T x, T y) { return x > y; };
-    const auto one = best[0].reduce(more), two = best[1].reduce(more);
-    return two.first > one.first ? two.second : one.second;
+    best[0].larger(best[1].value, best[1].place);
+    return best[0].largest().second;
   }
 
   static I<T> count_up() {
@@ -517,7 +603,7 @@ void batch(const T* K, const Batch& b, Variables v, Outcome* out) {
     const i64 from = b.start[p], n = b.start[p + 1] - from;
     const Variables part{n,  v.gradient + from, v.plus + from, v.minus + from, v.upper + from, v.lower + from,
                          v.width + from, v.groups};
-    block.resize(static_cast<std::size_t>(n * n));
+    block.resize(static_cast<std::size_t>(n * Gathered<T>::stride(n)));
     Gathered<T> gathered(K, b.matrix, b.row + from, n, block.data());
     out[p] = small(gathered, part, b.linear + from, b.tol, b.max_steps);
   }
@@ -531,23 +617,40 @@ Outcome pair(const Pair<T>& p, T* rows, Variables v, const double* linear, doubl
 
 template <class T>
 void add_rows(const T* K, i64 n, const std::int32_t* at, const double* change, i64 count, double* gradient) {
-  constexpr i64 width = 1024;  // gradients that stay in the first-level cache while rows go by
+  // Long runs of a few rows at a time, which the processor reads ahead, against gradients in the second-level cache.
+  constexpr i64 width = 8192, some = 8;
   for (i64 from = 0; from < n; from += width) {
     const i64 m = std::min(width, n - from);
     double* to = gradient + from;
     i64 i = 0;
-    for (; i + 4 <= count; i += 4) {
-      const T* row[4];
-      for (int k = 0; k < 4; ++k) row[k] = K + at[i + k] * n + from;
-      const double c0 = change[i], c1 = change[i + 1], c2 = change[i + 2], c3 = change[i + 3];
-      for (i64 j = 0; j < m; ++j)
-        to[j] += (c0 * double(row[0][j]) + c1 * double(row[1][j])) + (c2 * double(row[2][j]) + c3 * double(row[3][j]));
+    for (; i + some <= count; i += some) {
+      const T* row[some];
+      double c[some];
+      for (i64 k = 0; k < some; ++k) {
+        row[k] = K + at[i + k] * n + from;
+        c[k] = change[i + k];
+      }
+      for (i64 j = 0; j < m; ++j) {
+        double sums[2] = {to[j], 0.0};
+        for (i64 k = 0; k < some; ++k) sums[k % 2] += c[k] * double(row[k][j]);
+        to[j] = sums[0] + sums[1];
+      }
     }
     for (; i < count; ++i) {
       const T* row = K + at[i] * n + from;
       for (i64 j = 0; j < m; ++j) to[j] += change[i] * double(row[j]);
     }
   }
+}
+
+// Memory that is filled for the first time costs a fault for each page.
+inline void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr std::uintptr_t page = 4096;
+  const auto first = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
+  const auto last = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
+  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
 }
 
 template <class T>
@@ -572,7 +675,12 @@ Steps part(const T* K, Variables v, const std::int32_t* at, i64 count, double to
     steps = Block<Plain<T>>(plain, some).run(tol, max_steps);
   } else {
     thread_local Buffer<T> rows;  // fresh memory is dear
-    if (rows.size() < size * size) rows.resize(size * size);
+    const auto room = size * static_cast<std::size_t>(Gathered<T>::stride(count));
+    if (rows.size() < room) {
+      rows = Buffer<T>();
+      rows.resize(room + room / 4);
+      prefer_large_pages(rows.data(), rows.size() * sizeof(T));
+    }
     Gathered<T> gathered(K, v.n, at, count, rows.data());
     steps = Block<Gathered<T>>(gathered, some).run(tol, max_steps);
   }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined
 from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.choosing import chosen_kernel
 from mercer.estimators.functions import found_functions
 from mercer.estimators.labels import Labels
 from mercer.estimators.margins import classifier_table, zones
 from mercer.estimators.multiclass import Pairs, one_vs_rest, pair_values, votes
-from mercer.estimators.parameters import check_parameters
+from mercer.estimators.parameters import SEARCHED_KERNEL, Rules, check_parameters
 from mercer.estimators.training import Training
 from mercer.gram import Gram
 from mercer.kernels import Linear
@@ -28,6 +29,8 @@ _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their 
 
 class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     """A classifier made of one machine for each pair of classes."""
+
+    _rules: ClassVar[Rules] = {"kernel": SEARCHED_KERNEL}
 
     # -- what the two models define ---------------------------------------------------------------------
 
@@ -61,7 +64,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         check_parameters(self)
         data, labels = self._read(X, y)
         codes = self._encode(labels)
-        training = self._training(data, sample_weight)
+        training = self._training(data, sample_weight, chosen_kernel(self, data, labels, sample_weight))
         if training.rows is not None:
             codes = codes[training.rows]
         pairs = Pairs(codes, len(self.classes_))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.estimators.choosing import AUTO
 from mercer.kernels import (
     RBF,
     Composed,
@@ -36,6 +37,8 @@ def named_kernel(name: str, degree: int, gamma: float | str, coef0: float, point
     """Return the kernel that scikit-learn means by a name, with gamma taken from the points where it says so."""
     if name == "linear":
         return Linear()
+    if name == AUTO:
+        raise ValueError("kernel='auto' is found by `fit`, from data and targets; it is no kernel before.")
     if isinstance(gamma, str) and gamma == "auto":
         gamma = 1.0 / points.width
     scaled = isinstance(gamma, str)  # "scale": each kernel's own "auto"

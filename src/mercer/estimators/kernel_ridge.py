@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators.choosing import AUTO, chosen_kernel
 from mercer.estimators.kernel_names import FromMatrices, named_kernel
-from mercer.estimators.parameters import Rules, check_parameters, positive
+from mercer.estimators.parameters import Rules, check_parameters, kernel_rule, positive
 from mercer.estimators.progress import listening, with_callbacks
 from mercer.estimators.representer import Part, RepresenterModel, columns_of, counted
 from mercer.estimators.ridge import is_strength, strengths
@@ -69,10 +70,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "kernel": (
-            lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
-            f"a kernel object, a function of two points, or one of {', '.join(map(repr, NAMES))}",
-        ),
+        "kernel": kernel_rule(NAMES, "a function of two points"),
         "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
         "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
         "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
@@ -182,7 +180,7 @@ class KernelRidge(RidgeModel):
         targets, as far as the kernel allows.
     kernel
         A kernel object, one of scikit-learn's names ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2",
-        "additive_chi2", "precomputed"), or a function of two points that returns a number.
+        "additive_chi2", "precomputed"), a function of two points that returns a number, or "auto": as for `SVC`.
     gamma, degree, coef0
         Of the named kernels, as in `sklearn.metrics.pairwise`: gamma=None is 1 / features (1 for "chi2").
     kernel_params
@@ -220,6 +218,11 @@ class KernelRidge(RidgeModel):
     >>> bool(np.abs(model.loo_residuals()).max() < 0.05)
     True
     """
+
+    _rules: ClassVar[Rules] = {
+        **RidgeModel._rules,
+        "kernel": kernel_rule((*NAMES, AUTO), "a function of two points"),
+    }
 
     def __init__(
         self,
@@ -277,7 +280,7 @@ class KernelRidge(RidgeModel):
         data, target = self._read(X, y)
         target = np.asarray(target, dtype=np.float64)
         alphas = strengths(self.alpha, columns_of(target).shape[1], type(self).__name__)
-        training = self._training(data, sample_weight)
+        training = self._training(data, sample_weight, chosen_kernel(self, data, target, sample_weight))
         found = self._solve_ridge(training, counted(training, target), alphas, X, y)
         self._keep_ridge(training, data, target, alphas, found)
         return self

@@ -6,6 +6,7 @@ import math
 import numbers
 from typing import Any
 
+from mercer.estimators.choosing import AUTO
 from mercer.estimators.kernel_names import NAMES
 from mercer.estimators.loss_names import NAMES as LOSS_NAMES
 from mercer.estimators.loss_names import is_loss
@@ -34,14 +35,22 @@ Rules = dict[str, tuple[Any, str]]  # name: (test, what it must be)
 
 FINITE_PRICE = (lambda v: positive(v) and v < math.inf, "a finite number > 0")
 
+
+def kernel_rule(names: tuple[str, ...], function: str = "a function of two sets of points") -> tuple[Any, str]:
+    """Return what a parameter `kernel` may be, with these names."""
+    return (
+        lambda v: v in names if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
+        f"a kernel object, {function}, or one of {', '.join(map(repr, names))}",
+    )
+
+
+SEARCHED_KERNEL = kernel_rule((*NAMES, AUTO))  # of models whose kernel can be found by a search
+
 _RULES: Rules = {
     "C": (positive, "a number > 0, or inf for a hard margin"),
     "nu": (lambda v: is_real(v) and 0 < v <= 1, "a number with 0 < nu <= 1"),
     "epsilon": (lambda v: is_real(v) and 0 <= v < math.inf, "a number >= 0"),
-    "kernel": (
-        lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
-        f"a kernel object, a function of two sets of points, or one of {', '.join(map(repr, NAMES))}",
-    ),
+    "kernel": kernel_rule(NAMES),
     "degree": (lambda v: whole(v, 1), "a whole number >= 1"),
     "gamma": (
         lambda v: v in ("scale", "auto") if isinstance(v, str) else positive(v) and v < math.inf,

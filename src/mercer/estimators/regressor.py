@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.certify import Certificate
 from mercer.estimators.inputs import read_targets
 from mercer.estimators.margins import tube_table
-from mercer.estimators.parameters import check_parameters
+from mercer.estimators.parameters import SEARCHED_KERNEL, Rules, check_parameters
 from mercer.estimators.single import SingleMachine
 
 
@@ -20,6 +20,7 @@ class TubeRegressor(RegressorMixin, SingleMachine):
     """A regressor that does not mind residuals inside a tube."""
 
     _numeric_target: ClassVar[bool] = True
+    _rules: ClassVar[Rules] = {"kernel": SEARCHED_KERNEL}
 
     def _tube(self) -> float:
         """Half the width of the tube."""

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
 from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.choosing import chosen_kernel
 from mercer.estimators.functions import found_functions
 from mercer.estimators.training import Training
 from mercer.kernels import Linear
@@ -22,7 +23,7 @@ class SingleMachine(SupportVectorMachine):
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, target: np.ndarray, data: Any, sample_weight: Any) -> Training:
-        training = self._training(data, sample_weight)
+        training = self._training(data, sample_weight, chosen_kernel(self, data, target, sample_weight))
         solution = self._solve(training, [self._statement(training, target)], X, y)[0]
         b = solution.coefficients
         support = np.flatnonzero(b)

@@ -84,7 +84,7 @@ class KernelData(BaseEstimator):
         return FromMatrices(self.kernel)
 
     def _training(self, data: Any, sample_weight: Any, kernel: Kernel | None = None) -> Training:
-        """Return the samples with a positive weight; with a kernel, that of a fitted model, they are to be checked."""
+        """Return the samples with a positive weight; `kernel` is that of a fitted model, or one that was found."""
         n = int(data.shape[0]) if hasattr(data, "shape") else len(data)
         weights, rows = positive_weights(sample_weight, n)
         if kernel is None or self._kind == "similarities":

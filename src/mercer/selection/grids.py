@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 
 from mercer.kernels import RBF, Kernel
 from mercer.points import Comparison, Points
@@ -80,10 +82,8 @@ def expand(kernels: Any, X: Any) -> list[Any]:
     """Return the kernels to try; a class such as RBF stands for itself at ten scales."""
     if kernels is None:
         kernels = [RBF]
-    if isinstance(kernels, Kernel | str) or callable(kernels):
-        kernels = [kernels]
     found: list[Any] = []
-    for k in kernels:
+    for k in _listed(kernels):
         if isinstance(k, type) and issubclass(k, Kernel):
             if "scale" not in getattr(k, "__annotations__", {}):
                 raise ValueError(
@@ -98,10 +98,17 @@ def expand(kernels: Any, X: Any) -> list[Any]:
     return found
 
 
-def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any) -> list[dict[str, Any]]:
-    """Return the parameters to try, in the order of scikit-learn's ParameterGrid, each kernel with each of the rest."""
+def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any, y: Any = None) -> list[dict[str, Any]]:
+    """Return the parameters to try, in the order of scikit-learn's ParameterGrid, each kernel with each of the rest.
+
+    Of a pipeline, kernels and the default grid are those of its last step; scales follow the points that reach it.
+    """
+    front, prefix = None, ""
+    if isinstance(estimator, Pipeline):
+        front, (name, estimator) = estimator[:-1], estimator.steps[-1]
+        prefix = f"{name}__"
     grids = [param_grid] if isinstance(param_grid, dict) else param_grid
-    chosen = grids is not None and any(_names_kernel(name) for grid in grids for name in grid)
+    chosen = grids is not None and any(_names_kernel(name, prefix) for grid in grids for name in grid)
     if kernels is not None and chosen:
         raise ValueError(
             "both kernels and param_grid say which kernels to try; put the kernels in one of them (a key 'kernel' of "
@@ -109,13 +116,21 @@ def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any) -> list[di
         )
     if grids is not None and kernels is None:
         return list(ParameterGrid(grids))
-    rest = list(ParameterGrid(default_grid(estimator) if grids is None else grids))
+    if grids is None:
+        grids = [{prefix + name: values for name, values in default_grid(estimator).items()}]
+    rest = list(ParameterGrid(grids))
     if "kernel" not in estimator.get_params(deep=False):
         raise ValueError(
             f"{type(estimator).__name__} has no parameter 'kernel'; give param_grid with the names that it has."
         )
-    return [{**others, "kernel": k} for k in expand(kernels, X) for others in rest]
+    if front is not None and len(front) and (kernels is None or any(isinstance(k, type) for k in _listed(kernels))):
+        X = clone(front).fit_transform(X, y)
+    return [{**others, f"{prefix}kernel": k} for k in expand(kernels, X) for others in rest]
 
 
-def _names_kernel(name: str) -> bool:
-    return name.split("__")[0] in _KERNEL
+def _listed(kernels: Any) -> list[Any]:
+    return [kernels] if isinstance(kernels, Kernel | str) or callable(kernels) else list(kernels)
+
+
+def _names_kernel(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name[len(prefix) :].split("__")[0] in _KERNEL

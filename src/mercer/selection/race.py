@@ -38,6 +38,8 @@ class Race:
             return
         for look in range(_LOOKS):
             yield [(c, folds[look]) for c in alive]
+            if self.work.stopped():
+                return
             alive = self._still(alive, folds[: look + 1])
         yield [(c, f) for c in alive for f in folds[_LOOKS:]]
 
@@ -49,7 +51,7 @@ class Race:
             return alive
         best = int(np.nanargmax(means))
         noise = self.work.noise(folds)
-        if noise is None:
+        if not noise:  # unknown, or 0 since every part of the fold is predicted without a mistake
             return alive
         return [c for c, mean in zip(alive, means, strict=True) if mean >= means[best] - _ERRORS * noise]
 

@@ -16,7 +16,7 @@ def table(work: Work) -> dict[str, Any]:
     """Return `cv_results_`: a column for each parameter, for each fold's score, and for their mean, spread and rank.
 
     Cells that were not looked at are NaN; means are over those that were. Candidates that have not seen every fold rank
-    after all that have.
+    after all that have, and those of an earlier round of halving after those of a later one.
     """
     shape = (len(work.candidates), len(work.splits))
     results: dict[str, Any] = {}
@@ -29,6 +29,9 @@ def table(work: Work) -> dict[str, Any]:
     seen = np.zeros(shape, bool)
     for cell in work.found:
         seen[cell] = True
+    rounds = np.array([work.rounds.get(c, (0, 0)) for c in range(shape[0])])
+    if work.rounds:
+        results["iter"], results["n_resources"] = rounds.T
     for metric in names:
         for part in ("test", "train") if work.train_scores else ("test",):
             key = f"{part}_{'score' if metric is None else metric}"
@@ -42,7 +45,7 @@ def table(work: Work) -> dict[str, Any]:
                 results[f"split{fold}_{key}"] = values[:, fold]
             _spread(results, key, values, seen)
             if part == "test":
-                results[f"rank_{key}"] = _ranks(results[f"mean_{key}"], seen)
+                results[f"rank_{key}"] = _ranks(results[f"mean_{key}"], seen, rounds[:, 0])
     return results
 
 
@@ -63,15 +66,16 @@ def _spread(results: dict[str, Any], key: str, values: np.ndarray, seen: np.ndar
     results[f"std_{key}"] = np.where(made.any(axis=1), np.sqrt(square), np.nan)
 
 
-def _ranks(means: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Return 1 for the best; fewer folds after more, NaN last."""
-    folds = seen.sum(axis=1)
+def _ranks(means: np.ndarray, seen: np.ndarray, rounds: np.ndarray) -> np.ndarray:
+    """Return 1 for the best; earlier rounds after later ones, fewer folds after more, NaN last."""
+    folds = seen.sum(axis=1) + (seen.shape[1] + 1) * (rounds - rounds.max())
     bad = np.isnan(means)
     if bad.all():
         return np.ones(len(means), np.int32)
     means = np.where(bad, np.nanmin(means) - 1.0, means)
     within = rankdata(-means, method="min")
-    order = np.where(bad, seen.shape[1] + 1, seen.shape[1] - folds) * (len(means) + 1.0) + within
+    behind = seen.shape[1] - folds
+    order = np.where(bad, behind.max() + 1, behind) * (len(means) + 1.0) + within
     return rankdata(order, method="min").astype(np.int32)
 
 

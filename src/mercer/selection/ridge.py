@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from mercer.estimators.choosing import asks_for_choice
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.parameters import check_parameters, positive
@@ -42,6 +43,8 @@ class Ridges:
     work
         The search.
     """
+
+    races = False  # all alphas cost little more than one: nothing is gained by leaving some
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -76,6 +79,7 @@ class Ridges:
             and model.max_iter < 0
             and not model.verbose
             and not hasattr(model, "_skl_callbacks")
+            and not asks_for_choice(model.kernel)
             for model in models
         )
 
@@ -106,7 +110,7 @@ class Ridges:
         except Exception:  # the plain way says what is wrong, or gives the error score
             for fold, which in task[1].items():
                 for c in which:
-                    if (c, fold) not in self.work.found and not self.work.stop.is_set():
+                    if (c, fold) not in self.work.found and not self.work.stopped():
                         self.work.keep((c, fold), self.work.trial((c, fold)))
 
 
@@ -161,7 +165,7 @@ class Path:
             steps,
         )
         for i, (fold, which) in enumerate(self.folds.items()):
-            if self.work.stop.is_set():
+            if self.work.stopped():
                 return
             here = slice(i * wide, (i + 1) * wide)
             done = (residuals[here] <= self.tol).all(axis=0)

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import clone, is_classifier
+from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_method_params, indexable
 
+from mercer.estimators.parameters import positive
 from mercer.points.budget import Budget
-from mercer.points.threads import one_thread_each, run
 from mercer.selection.grids import candidates
-from mercer.selection.machines import Machines
+from mercer.selection.halving import Halving
 from mercer.selection.progress import watching
-from mercer.selection.race import Race
 from mercer.selection.results import best_index, table
-from mercer.selection.ridge import Ridges
+from mercer.selection.ways import search
 from mercer.selection.work import Work, fill_failed
-
-_FAST: tuple[Any, ...] = (Machines, Ridges)
 
 
 class KernelSearchCV(GridSearchCV):
@@ -55,6 +51,14 @@ class KernelSearchCV(GridSearchCV):
     exhaustive
         Whether every candidate sees every fold. Otherwise those are left whose first folds are worse than the best by
         four standard errors; their other folds are NaN in `cv_results_`, and they rank last.
+    halving
+        Whether to begin with few samples and all candidates, and to go on with three times as many samples and the best
+        third of the candidates until all samples are used (successive halving). Samples are drawn class by class, those
+        of one round among those of the next. `cv_results_` has what each candidate scored in its last round, `iter`,
+        on `n_resources` samples.
+    time_limit
+        Seconds after which no further cell is begun: the best of the candidates seen so far is refitted, with a
+        warning. None for no limit.
     verbose
         1 for a bar with the best so far.
     budget
@@ -73,6 +77,10 @@ class KernelSearchCV(GridSearchCV):
         As for GridSearchCV. `pandas.DataFrame(search.cv_results_)` is a table with a row for each candidate.
     plan_
         How the cells were computed, in a sentence.
+    interrupted_
+        Whether the time limit or Ctrl-C has ended the search before its end.
+    n_resources_, n_candidates_
+        With halving: the samples and the candidates of each round.
 
     Notes
     -----
@@ -95,6 +103,7 @@ class KernelSearchCV(GridSearchCV):
         **GridSearchCV._parameter_constraints,
         "param_grid": [dict, list, None],
         "exhaustive": ["boolean"],
+        "halving": ["boolean"],
     }
 
     def __init__(
@@ -107,6 +116,8 @@ class KernelSearchCV(GridSearchCV):
         scoring: Any = None,
         refit: Any = True,
         exhaustive: bool = False,
+        halving: bool = False,
+        time_limit: float | None = None,
         verbose: int = 0,
         budget: int | float | str | None = None,
         n_jobs: int | None = None,
@@ -120,6 +131,8 @@ class KernelSearchCV(GridSearchCV):
         self.scoring = scoring
         self.refit = refit
         self.exhaustive = exhaustive
+        self.halving = halving
+        self.time_limit = time_limit
         self.verbose = verbose
         self.budget = budget
         self.n_jobs = n_jobs
@@ -146,6 +159,12 @@ class KernelSearchCV(GridSearchCV):
         self
         """
         self._validate_params()
+        if self.time_limit is not None and not positive(self.time_limit):
+            raise ValueError(
+                f"time_limit={self.time_limit!r} of KernelSearchCV must be a number of seconds > 0, or None for no "
+                "limit."
+            )
+        began = time.time()
         scorer, metric = self._get_scorers()
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
@@ -156,7 +175,7 @@ class KernelSearchCV(GridSearchCV):
             clone(self.estimator),
             X,
             y,
-            candidates(self.estimator, self.kernels, self.param_grid, X),
+            candidates(self.estimator, self.kernels, self.param_grid, X, y),
             [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, **routed.splitter.split)],
             scorer,
             {k: v for k, v in routed.estimator.fit.items() if v is not None},
@@ -165,8 +184,11 @@ class KernelSearchCV(GridSearchCV):
             self.return_train_score,
             Budget(self.budget),
             self.n_jobs,
+            deadline=None if self.time_limit is None else began + self.time_limit,
         )
-        interrupted = self._search(work, metric)
+        if self.scoring in (None, "accuracy") and not work.score_params and _counts_right_answers(self.estimator):
+            work.labels = np.asarray(y)
+        self._search(work, metric)
         fill_failed(work)
         self.cv_results_ = table(work)
         first = next(iter(work.found.values())).test
@@ -175,9 +197,10 @@ class KernelSearchCV(GridSearchCV):
             self._check_refit_for_multimetric(first)
             metric = self.refit
         self.scorer_ = scorer._scorers if isinstance(scorer, _MultimetricScorer) else scorer
-        if interrupted:
+        if self.interrupted_:
+            why = "was interrupted" if work.stop.is_set() else f"reached its time limit of {self.time_limit:g} s"
             warnings.warn(
-                f"the search was interrupted after {len(work.found)} of {len(work.candidates) * len(work.splits)} "
+                f"the search {why} after {len(work.found)} of {len(work.candidates) * len(work.splits)} "
                 "fits; the best of the candidates seen so far is kept.",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -193,56 +216,42 @@ class KernelSearchCV(GridSearchCV):
 
     def _refit(self, work: Work) -> None:
         began = time.perf_counter()
-        self.best_estimator_ = work.model(int(self.best_index_))
+        self.best_estimator_ = model = work.model(int(self.best_index_))
         args = (work.X,) if work.y is None else (work.X, work.y)
-        self.best_estimator_.fit(*args, **work.fit_params)
+        model.fit(*args, **work.fit_params)
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
-    # -- the search -------------------------------------------------------------------------------------
-
-    def _search(self, work: Work, metric: Any) -> bool:
-        """Evaluate the cells, in rounds of folds; return whether it was interrupted."""
+    def _search(self, work: Work, metric: Any) -> None:
+        """Evaluate the cells."""
         if not work.candidates or not work.splits:
             raise ValueError("No fits were performed: there is no candidate or no fold.")
-        fast = next((kind for kind in _FAST if _known(work.scorer) and kind.can(work)), None)
-        evaluate: Callable[[list[tuple[int, int]]], None]
-        if fast is not None:
-            way = fast(work)
-            self.plan_ = way.plan
-
-            def evaluate(cells: list[tuple[int, int]]) -> None:
-                tasks = way.tasks(cells)
-                with one_thread_each():  # the cells share the cores
-                    run(way.run, tasks) if self.n_jobs != 1 and not way.serial else [way.run(task) for task in tasks]
-        else:
-            self.plan_ = f"{type(self.estimator).__name__} is fitted to every cell by itself."
-
-            def evaluate(cells: list[tuple[int, int]]) -> None:
-                found = Parallel(n_jobs=self.n_jobs)(delayed(_trial)(work, cell) for cell in cells)
-                for cell, outcome in zip(cells, found, strict=True):
-                    work.keep(cell, outcome)
-
-        work.metric = metric
-        race = Race(work, metric, bool(self.exhaustive) or fast is not Machines)
+        work.metric, known = metric, _known(work.scorer)
         try:
             with watching(self.verbose, work, metric):
-                for cells in race.rounds():
-                    evaluate(cells)
+                if self.halving:
+                    rounds = Halving(work, metric)
+                    rounds.run(known)
+                    self.n_resources_, self.n_candidates_ = rounds.samples, rounds.candidates
+                else:
+                    search(work, metric, bool(self.exhaustive), known)
         except KeyboardInterrupt:
             work.stop.set()
             if not work.found:
                 raise
-            return True
-        return False
-
-
-def _trial(work: Work, cell: tuple[int, int]) -> Any:
-    return work.trial(cell)
+        self.plan_ = work.plan
+        self.interrupted_ = work.stop.is_set() or work.late
 
 
 def _known(scorer: Any) -> bool:
     """Whether a scorer looks at nothing but predictions, so that a stand-in can answer it."""
     parts = scorer._scorers.values() if isinstance(scorer, _MultimetricScorer) else [scorer]
     return all(isinstance(part, _BaseScorer | _PassthroughScorer) for part in parts)
+
+
+def _counts_right_answers(estimator: Any) -> bool:
+    """Whether the score of an estimator is scikit-learn's for classifiers."""
+    if isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return isinstance(estimator, ClassifierMixin) and type(estimator).score is ClassifierMixin.score

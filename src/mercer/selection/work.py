@@ -14,11 +14,11 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_method_params
 
 from mercer.points.budget import Budget
+from mercer.selection.answers import KnownClassifier
 
 Split = tuple[np.ndarray, np.ndarray]
 _PARTS = 10  # of a fold, from which the noise of its score is found
@@ -62,9 +62,18 @@ class Work:
     found: dict[tuple[int, int], Outcome] = field(default_factory=dict)
     stop: Event = field(default_factory=Event)
     metric: Any = "score"  # which of several metrics decides
-    leaders: dict[int, tuple[float, Any]] = field(default_factory=dict)  # the best score on a fold, and its stand-in
+    deadline: float | None = None  # as time.time() says it; after it no cell is begun
+    late: bool = False  # whether the deadline has kept a cell from being begun
+    plan: str = ""  # how the cells are computed
+    rounds: dict[int, tuple[int, int]] = field(default_factory=dict)  # of a candidate: its last round, and its samples
+    labels: np.ndarray | None = None  # where the score is the share of right answers: these
+    leaders: dict[int, tuple[float, int, Any]] = field(default_factory=dict)  # of a fold: score, candidate, stand-in
     _lock: Any = field(default_factory=Lock)
     _config: dict[str, Any] = field(default_factory=get_config)
+
+    def samples(self) -> int:
+        """How many samples there are."""
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
 
     def model(self, candidate: int) -> Any:
         """Return a new estimator with the parameters of a candidate."""
@@ -77,10 +86,38 @@ class Work:
             if self.tell is not None:
                 self.tell(cell, outcome)
 
+    def stopped(self) -> bool:
+        """Whether no further cell is to be begun: after an interruption, or late once there is a result."""
+        if self.found and self.overdue():
+            self.late = True
+        return self.late or self.stop.is_set()
+
+    def overdue(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.time() >= self.deadline
+
+    def part(self, rows: np.ndarray, others: np.ndarray | None = None) -> tuple[Any, Any]:
+        """Return X and y of some samples; of a matrix of similarities, those to `others`, or to one another."""
+        X = self.X
+        if get_tags(self.estimator).input_tags.pairwise:
+            X = X[np.ix_(rows, rows if others is None else others)]
+        else:
+            X = _safe_indexing(X, rows)
+        return X, None if self.y is None else _safe_indexing(self.y, rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what other processes need: no locks, no listeners, and no outcomes."""
+        return self.__dict__ | {"_lock": None, "stop": None, "tell": None, "found": {}, "leaders": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"_lock": Lock(), "stop": Event()})
+
     # -- scores -----------------------------------------------------------------------------------------
 
     def score(self, model: Any, X: Any, rows: np.ndarray) -> Any:
         """Return the score of a model at points X, whose targets are those of `rows`."""
+        if self.labels is not None and isinstance(model, KnownClassifier):  # as accuracy_score, at a tenth of its price
+            return float(np.mean(model.predict(X) == self.labels[rows]))
         args = () if self.y is None else (_safe_indexing(self.y, rows),)
         params = _check_method_params(self.X, self.score_params, rows) if self.score_params else {}
         with config_context(**self._config):  # which scikit-learn keeps for each thread
@@ -113,9 +150,16 @@ class Work:
         if self.train_scores:
             outcome.train = self.score(answer(train), np.arange(len(train)), train)
         self.keep(cell, outcome)
-        if isinstance(self.metric, str) and outcome.score(self.metric) > self.leaders.get(cell[1], (-np.inf,))[0]:
-            self.leaders[cell[1]] = (outcome.score(self.metric), known)
+        if isinstance(self.metric, str):
+            self.lead(cell[1], (outcome.score(self.metric), cell[0], known))
         return outcome
+
+    def lead(self, fold: int, best: tuple[float, int, Any]) -> None:
+        """Remember the best on a fold; of equals the one that stands first, whoever came first."""
+        with self._lock:
+            score, candidate, _ = self.leaders.get(fold, (-np.inf, 0, None))
+            if best[0] > score or (best[0] == score and best[1] < candidate):
+                self.leaders[fold] = best
 
     def noise(self, folds: list[int]) -> float | None:
         """Return the standard error of a mean over folds, from the scores of their parts; None where it is unknown."""
@@ -123,10 +167,12 @@ class Work:
         for fold in folds:
             if fold not in self.leaders:
                 return None
-            known, test = self.leaders[fold][1], self.splits[fold][1]
+            known, test = self.leaders[fold][2], self.splits[fold][1]
             parts = [np.arange(i, len(test), _PARTS) for i in range(_PARTS)]
             try:
-                scores = [Outcome(self.score(known, part, test[part])).score(self.metric) for part in parts]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of parts that are too small for the metric: NaN says it
+                    scores = [Outcome(self.score(known, part, test[part])).score(self.metric) for part in parts]
             except Exception:  # a metric that needs both classes, in a part that has one
                 return None
             squares.append(np.var(scores, ddof=1) / _PARTS)
@@ -143,8 +189,8 @@ class Work:
         try:
             with config_context(**self._config):
                 model = self.model(candidate)
-                X, y = _safe_split(model, self.X, self.y, train)
-                X_test, _ = _safe_split(model, self.X, self.y, test, train)
+                X, y = self.part(train)
+                X_test, _ = self.part(test, train)
                 model.fit(X, **params) if y is None else model.fit(X, y, **params)
         except Exception:
             if self.error_score == "raise":

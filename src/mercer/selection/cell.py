@@ -1,0 +1,191 @@
+"""One support vector machine on the training points of one fold, solved on the matrix of all points."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.base import Statement
+from mercer.estimators.classifier import PairwiseClassifier
+from mercer.estimators.inputs import positive_weights
+from mercer.estimators.multiclass import Pairs, pair_values
+from mercer.estimators.offsets import central
+from mercer.estimators.training import Training
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.points import Points
+from mercer.points.budget import Budget
+from mercer.selection.answers import KnownClassifier, KnownRegressor
+from mercer.solvers import Control, Solution, SVMDual, solve
+from mercer.solvers.control import warn_unfinished
+from mercer.solvers.shared import SharedMatrix, solve_together
+from mercer.solvers.starts import Point
+
+Start = list[Point | None]
+
+
+@dataclass
+class Data:
+    """All points of a search, as its models see them."""
+
+    points: Points
+    target: np.ndarray
+    weights: Any  # of the samples, or None
+    budget: Budget
+
+
+class Fit:
+    """One model on the training points of one fold.
+
+    Parameters
+    ----------
+    data
+        All points, and what goes with them.
+    model
+        The estimator, whose parameters are checked.
+    kernel
+        Its kernel, resolved.
+    train
+        The points to learn from.
+    shared
+        The matrix of all points; None where it is not held.
+    """
+
+    def __init__(
+        self, data: Data, model: Any, kernel: Kernel, train: np.ndarray, shared: SharedMatrix | None = None
+    ) -> None:
+        self.data, self.kernel, self.shared = data, kernel, shared
+        self.model = model = copy.copy(model)
+        weights = None if data.weights is None else np.asarray(data.weights)[train]
+        weight, rows = positive_weights(weights, len(train))
+        self.at = train if rows is None else train[rows]  # the points that count
+        self.training = Training(data.points, kernel, weight, rows)
+        self.control = Control(model.tol, precision=model.dtype)
+        target = data.target[train]
+        if isinstance(model, PairwiseClassifier):
+            codes = model._encode(target)
+            codes = codes if rows is None else codes[rows]
+            self.pairs: Pairs | None = Pairs(codes, len(model.classes_))
+            self.statements = model._statements(self.training, self.pairs, codes)
+        else:
+            self.pairs = None
+            self.statements = [model._statement(self.training, target)]
+        if not all(np.isfinite(s.terms[side]).all() for s in self.statements for side in ("upper", "lower")):
+            self.shared = None  # a hard margin, which is another solver's
+
+    def solve(self, start: Start | None = None) -> Start | None:
+        """Find the machine of every pair; return where the next C may start from.
+
+        Parameters
+        ----------
+        start
+            Solutions for another C.
+        """
+        self.image: np.ndarray | None = None  # sums of kernel functions at all points, where they are known
+        starts: Start = start if start is not None else [None] * len(self.statements)
+        after: Start = [None] * len(self.statements)
+        found: list[Solution | None] = [None] * len(self.statements)
+        if self.shared is not None and len(self.statements) == 1:
+            done = self.shared.solve(self.at, self.statements[0].terms, self.control, starts[0])
+            if done is not None:
+                found[0], self.image, after[0] = done
+        elif self.shared is not None:
+            problems = [self._problem(self.shared.gram, s, p) for s, p in zip(self.statements, starts, strict=True)]
+            found = solve_together(self.shared, problems, self.control)
+        self.solutions = self._finish(found, starts)
+        if after[0] is None:
+            after = [Point(s.plus, s.minus) for s in self.solutions]
+        for statement, solution in zip(self.statements, self.solutions, strict=True):
+            solution.offset, solution.half_width = central(statement.terms, solution)
+        return after if self.follows else None
+
+    @property
+    def follows(self) -> bool:
+        """Whether solutions may be scaled: one free offset, and sums that are 0."""
+        return all("plus" not in s.terms and s.terms.get("offset", "free") == "free" for s in self.statements)
+
+    def _problem(self, gram: Gram, statement: Statement, start: Point | None) -> SVMDual:
+        rows = self.at if statement.rows is None else self.at[statement.rows]
+        return SVMDual(gram, rows=rows, **{**statement.terms, **_clipped(statement.terms, start, len(rows))})
+
+    def _finish(self, found: list[Solution | None], starts: list[Point | None]) -> list[Solution]:
+        """Solve what is left undone in the ordinary way."""
+        left = [i for i, s in enumerate(found) if s is None]
+        if left:
+            gram = Gram(self.kernel, self.data.points.take(self.at), budget=int(self.data.budget) // 4)
+            problems = []
+            for i in left:
+                statement, size = self.statements[i], len(self.statements[i].terms["linear"])
+                terms = {**statement.terms, **_clipped(statement.terms, starts[i], size, self.at)}
+                problems.append(SVMDual(gram, rows=statement.rows, classes=statement.classes, **terms))
+            for i, solution in zip(left, solve(problems, self.control), strict=True):
+                found[i] = solution
+                claim = solution.certificate
+                if claim.stopped != "converged":
+                    warn_unfinished(claim.stopped, claim.relative_gap, self.control.tol)
+        return [s for s in found if s is not None]
+
+    # -- values -----------------------------------------------------------------------------------------
+
+    def answer(self, rows: np.ndarray) -> Any:
+        """Return the fitted model as a scorer sees it, at some of all points."""
+        scale = np.ones(len(self.solutions))
+        if isinstance(self.model, PairwiseClassifier):
+            scale = np.array([self.model._scale(s, self.training) for s in self.solutions])
+        offsets = np.array([s.offset for s in self.solutions]) / scale
+        if self.image is not None:
+            values = self.image[rows, None] / scale + offsets
+        elif self.pairs is None or len(self.pairs) == 1:
+            b = self.solutions[0].coefficients
+            values = self._sums(rows, self.at, b[:, None]) / scale + offsets
+        else:
+            values = self._pair_values(rows, scale, offsets)
+        if isinstance(self.model, PairwiseClassifier):
+            return KnownClassifier(self.model, values)
+        return KnownRegressor(values[:, 0])
+
+    def _pair_values(self, rows: np.ndarray, scale: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        assert self.pairs is not None
+        coefficients = [s.coefficients / q for s, q in zip(self.solutions, scale, strict=True)]
+        support, blocks = self.pairs.layout(coefficients)
+        sums = np.empty((len(rows), len(blocks), blocks[0].shape[1]))
+        start = 0
+        for i, block in enumerate(blocks):
+            sums[:, i] = self._sums(rows, self.at[support[start : start + len(block)]], block)
+            start += len(block)
+        return pair_values(sums, offsets)
+
+    def _sums(self, rows: np.ndarray, centres: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the sums of kernel functions at some points."""
+        used = np.flatnonzero(B.any(axis=1))
+        if not used.size:
+            return np.zeros((len(rows), B.shape[1]))
+        centres, B = centres[used], B[used]
+        if self.shared is not None:
+            return np.asarray(self.shared.values[np.ix_(rows, centres)] @ B)
+        points = self.data.points
+        return np.asarray(Gram(self.kernel, points.take(rows), points.take(centres)).matvec(B))
+
+
+def _clipped(terms: dict[str, Any], start: Point | None, size: int, at: np.ndarray | None = None) -> dict[str, Any]:
+    """Return a solution for another C as a start, scaled so that it is in the box; nothing where there is none."""
+    if start is None:
+        return {}
+    plus, minus = start.plus, start.minus
+    if len(plus) != size and at is not None and len(plus) > size:  # of all points
+        plus, minus = plus[at], minus[at]
+    if len(plus) != size:
+        return {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = min(
+            float(np.min(terms[side] / part, where=part > 0, initial=np.inf))
+            for side, part in (("upper", plus), ("lower", minus))
+        )
+    share = min(room, 1.0)
+    return {
+        "plus": np.minimum(plus * share, terms["upper"]),
+        "minus": np.minimum(minus * share, terms["lower"]),
+    }

@@ -1,0 +1,531 @@
+"""auto, AutoClassifier, AutoRegressor and kernel="auto": what they find, what they say, and what they survive."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score, log_loss, make_scorer
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict
+from sklearn.utils.estimator_checks import check_estimator
+
+from mercer import (
+    RBF,
+    SVC,
+    SVR,
+    AutoClassifier,
+    AutoRegressor,
+    KernelRidge,
+    KernelRidgeCV,
+    KernelSearchCV,
+    Laplacian,
+    Linear,
+    NuSVC,
+    OneClassSVM,
+    auto,
+)
+from mercer.selection import auto_search
+from mercer.selection.auto_calibration import conformal_quantiles, logistic_map, pair_maps, probabilities
+from mercer.selection.auto_kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at
+from mercer.selection.auto_search import folds, sample
+from mercer.selection.race import Race
+
+FEW = [RBF(1.0), RBF(3.0), "0.1 * Linear()"]
+
+
+def people(n=300, seed=0):
+    """A table of numbers and categories, with missing cells; the target depends on a product of both."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.uniform(20, 70, n),
+            "job": rng.choice(["smith", "baker", "clerk"], n),
+            "gain": np.exp(rng.normal(3, 2, n)),
+            "country": "NL",
+        }
+    )
+    sign = np.where(table["job"] == "smith", 1.0, -1.0)
+    score = sign * (table["age"] - 45) / 10 + rng.normal(0, 0.5, n)
+    table.loc[rng.uniform(size=n) < 0.1, "gain"] = np.nan
+    return table, np.where(score > 0, "rich", "poor"), score.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    table, labels, _ = people()
+    return AutoClassifier(cv=3).fit(table, labels)
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    table, _, score = people()
+    return AutoRegressor(kernels=[RBF, Laplacian, "0.3 * Linear()"], cv=3).fit(table, score)
+
+
+# -- scikit-learn's contract ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [AutoClassifier(kernels=[RBF(2.0)], cv=2), AutoRegressor(kernels=[RBF(2.0)], cv=2)])
+def test_scikit_learn_finds_no_fault(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(model, on_skip=None, on_fail=None)
+    failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
+    assert not failed
+
+
+def test_what_a_user_finds_in_a_classifier(classifier):
+    table, labels, _ = people()
+    other, truth, _ = people(seed=1)
+    assert classifier.score(other, truth) > 0.85
+    assert classifier.classes_.tolist() == ["poor", "rich"]
+    assert classifier.feature_names_in_.tolist() == list(table.columns)
+    assert classifier.n_features_in_ == 4
+    assert classifier.kernel_.proof().status == "proven"
+    assert classifier.certificate_.converged
+    assert classifier.certificate_.verify(table, labels).converged
+    assert classifier.function_(classifier.encoder_.transform(table)).shape == (300,)
+    assert isinstance(classifier.plan_, str)
+    assert set(classifier.timings_) == {"encode", "search", "calibrate", "refit"}
+    assert classifier.scoring_ == "accuracy"
+    assert not classifier.interrupted_
+
+
+def test_the_results_are_columns_of_one_length_and_name_the_winner(classifier, regressor):
+    for model, price in ((classifier, "C"), (regressor, "alpha")):
+        results = pd.DataFrame(model.results_)
+        assert {"kernel", "family", "scale", price, "mean_test_score", "std_test_score", "folds"} <= set(results)
+        best = results.loc[model.best_index_]
+        assert best["kernel"] == repr(model.kernel_)
+        assert best[price] == getattr(model.estimator_, price)
+        assert best["mean_test_score"] == model.best_score_ == results["mean_test_score"].max()
+        assert model.score_error_ == pytest.approx(best["std_test_score"] / np.sqrt(best["folds"] - 1))
+        assert model.honest_score_ <= model.best_score_
+
+
+def test_scores_are_those_of_cross_validation(regressor):
+    """The winner's score is that of the same folds by scikit-learn, and what is held out are its predictions."""
+    table, _, score = people()
+    encoded = regressor.encoder_.transform(table)
+    seed = int(np.random.RandomState(0).randint(2**31))
+    cut = KFold(3, shuffle=True, random_state=seed)
+    theirs = cross_val_predict(clone(regressor.estimator_), encoded, score, cv=cut)
+    np.testing.assert_allclose(regressor.held_out_["values"], theirs, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(regressor.held_out_["rows"], np.arange(300))
+    parts = [1 - np.var(score[b] - theirs[b]) / np.var(score[b]) for _, b in cut.split(encoded)]
+    assert regressor.best_score_ == pytest.approx(np.mean(parts), abs=5e-3)
+
+
+def test_clone_and_pickle(classifier, regressor):
+    table, _, _ = people(seed=1)
+    for model in (classifier, regressor):
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict(table), model.predict(table))
+        assert str(again.account_) == str(model.account_)
+        assert not hasattr(clone(model), "estimator_")
+
+
+# -- the function auto ------------------------------------------------------------------------------------
+
+
+def test_auto_tells_the_task_by_the_target():
+    table, labels, score = people(80)
+    assert isinstance(auto(table, labels, kernels=FEW, cv=3), AutoClassifier)
+    assert isinstance(auto(table, score, kernels=FEW, cv=3), AutoRegressor)
+    assert isinstance(auto(table, (score > 0).astype(int), kernels=FEW, cv=3, task="regress"), AutoRegressor)
+
+
+def test_auto_takes_the_name_of_a_column_and_leaves_rows_without_target():
+    table, labels, _ = people(80)
+    whole = table.assign(wealth=labels)
+    whole.loc[:4, "wealth"] = None
+    model = auto(whole, "wealth", kernels=FEW, cv=3)
+    assert model.feature_names_in_.tolist() == list(table.columns)
+    assert model.estimator_.shape_fit_[0] == 75
+    with pytest.raises(ValueError, match="the table has no column 'welth'; it has 'age', 'job'"):
+        auto(whole, "welth")
+
+
+def test_the_default_list_does_as_well_as_tuned_machines():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = auto(X, y)
+    assert model.best_score_ > 0.97
+    assert model.account_.facts["stages"][0]["fits"] > 500
+
+
+# -- the account ------------------------------------------------------------------------------------------
+
+
+def test_the_account_says_what_was_done(classifier):
+    text, facts = str(classifier.account_), classifier.account_.to_dict()["facts"]
+    assert len(text.split("\n\n")) == 5
+    for said in (
+        "300 rows",
+        "Dropped: country",
+        "2 classes",
+        "smooth functions",
+        "converged",
+        repr(classifier.kernel_),
+    ):
+        assert said in text
+    assert f"{classifier.best_score_:.4g} ± {classifier.score_error_:.2g}" in text
+    assert facts["score"] == classifier.best_score_
+    assert facts["families"][0]["family"] == facts["family"]
+    assert all(isinstance(value, str | float | int | list | bool | type(None)) for value in facts.values())
+
+
+def test_the_honest_score_of_noise_is_not_above_chance():
+    """With many candidates and no signal the best score is optimistic; choosing by other folds is not."""
+    rng = np.random.default_rng(0)
+    best, honest = [], []
+    for _ in range(4):
+        X, y = rng.normal(size=(60, 5)), rng.permutation(np.repeat([0, 1], 30))
+        model = AutoClassifier(kernels=RBF).fit(X, y)
+        best.append(model.best_score_)
+        honest.append(model.honest_score_)
+    assert np.mean(honest) < np.mean(best) - 0.03
+    assert abs(np.mean(honest) - 0.5) < 0.12
+
+
+def test_a_refit_that_warns_is_in_the_account(monkeypatch):
+    table, labels, _ = people(60)
+    ordinary = SVC.fit
+
+    def fit(self, X, y, sample_weight=None):
+        if len(y) == 60:
+            warnings.warn("the sky is falling.", ConvergenceWarning)
+        return ordinary(self, X, y, sample_weight)
+
+    monkeypatch.setattr(SVC, "fit", fit)
+    with pytest.warns(ConvergenceWarning, match="the sky is falling"):
+        model = AutoClassifier(kernels=FEW, cv=3).fit(table, labels)
+    assert "The fit warned: the sky is falling." in str(model.account_)
+
+
+# -- probabilities and quantiles --------------------------------------------------------------------------
+
+
+def test_probabilities_agree_with_predictions_and_are_calibrated():
+    X, y = make_classification(1500, 6, n_informative=4, flip_y=0.2, weights=[0.8], random_state=0)
+    model = AutoClassifier(kernels=[RBF(3.0)], cv=3).fit(X[:800], y[:800])
+    p = model.predict_proba(X[800:])
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X[800:]), p.argmax(axis=1))
+    np.testing.assert_array_equal(model.decision_function(X[800:]) > 0, p[:, 1] > 0.5)
+    share = np.full(len(p), y[:800].mean())
+    assert log_loss(y[800:], p) < log_loss(y[800:], share) - 0.1
+    assert abs(p[:, 1].mean() - y[800:].mean()) < 0.05
+
+
+def test_probabilities_of_many_classes():
+    X, y = load_digits(return_X_y=True)
+    model = AutoClassifier(kernels=[RBF(8.0)], cv=3).fit(X[:700], y[:700])
+    p = model.predict_proba(X[700:])
+    assert p.shape == (len(X) - 700, 10)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X[700:]), model.decision_function(X[700:]).argmax(axis=1))
+    assert model.score(X[700:], y[700:]) > 0.93
+    assert log_loss(y[700:], p) < 0.35
+    assert model.held_out_["values"].shape == (700, 10)
+
+
+def test_the_logistic_map_is_the_minimum_of_its_entropy_and_never_falls():
+    rng = np.random.default_rng(0)
+    f, yes = rng.normal(size=300), rng.uniform(size=300) < 0.3
+    f[yes] += 1.0
+    a, b = logistic_map(f, yes)
+    t = np.where(yes, (yes.sum() + 1) / (yes.sum() + 2), 1 / ((~yes).sum() + 2))
+    p = 1 / (1 + np.exp(-(a * f + b)))
+    assert abs(np.sum(p - t)) < 1e-6
+    assert abs(np.sum((p - t) * f)) < 1e-6
+    slope, offset = logistic_map(-f, yes)
+    assert slope > 0
+    assert 1 / (1 + np.exp(-offset)) == pytest.approx(yes.mean(), abs=0.02)
+
+
+def test_pairs_that_were_never_seen_have_a_map_all_the_same():
+    values = np.array([[1.0, np.nan, np.nan], [-1.0, np.nan, np.nan], [2.0, np.nan, np.nan]])
+    maps = pair_maps(values, np.array([0, 1, 0]), 3)
+    assert np.isfinite(maps["slope"]).all()
+    assert (maps["slope"] > 0).all()
+    assert probabilities(np.zeros((0, 3)), maps, 3).shape == (0, 3)
+
+
+def test_quantiles_hold_on_rows_that_were_not_seen():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (900, 1))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_t(3, 900)
+    model = AutoRegressor(kernels=[RBF(1.0)]).fit(X[:300], y[:300])
+    found = model.predict_quantiles(X[300:], [0.1, 0.5, 0.9])
+    assert (np.diff(found, axis=1) > 0).all()
+    np.testing.assert_allclose((y[300:, None] <= found).mean(axis=0), [0.1, 0.5, 0.9], atol=0.05)
+    with pytest.raises(ValueError, match="must be numbers between 0 and 1"):
+        model.predict_quantiles(X, [0.5, 1.0])
+
+
+def test_conformal_quantiles_cover_at_least_what_they_say():
+    """The rank k of n + 1 exchangeable numbers is uniform: P(new <= k-th of n) = k / (n + 1)."""
+    residuals = np.arange(1.0, 20.0)
+    for q in (0.55, 0.8, 0.93):
+        assert np.searchsorted(residuals, conformal_quantiles(residuals, np.array([q]))[0], "right") / 20 >= q
+    for q in (0.07, 0.2, 0.45):
+        assert np.searchsorted(residuals, conformal_quantiles(residuals, np.array([q]))[0], "right") / 20 <= q
+
+
+def test_long_tails_are_learned_as_logarithms_where_that_is_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 2))
+    y = np.exp(3 * X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=200))
+    model = AutoRegressor(kernels=FEW, cv=3).fit(X, y)
+    assert model.target_scale_ == "log"
+    assert "logarithms are learned" in str(model.account_)
+    assert model.scoring_ == "r2"
+    assert model.score(X, y) > 0.95
+    assert model.certificate_.verify(X, y).converged
+    assert (model.predict_quantiles(X[:5]) > 0).all()
+    assert AutoRegressor(kernels=FEW, cv=3).fit(X, X[:, 0] + 2).target_scale_ == "identity"
+
+
+# -- rows, folds, limits ----------------------------------------------------------------------------------
+
+
+def test_many_rows_are_searched_in_several_looks_and_all_are_fitted(monkeypatch):
+    monkeypatch.setattr(auto_search, "FIRST_ROWS", 150)
+    table, labels, _ = people(900)
+    model = AutoClassifier(cv=3, search_rows=300).fit(table, labels)
+    assert [stage["rows"] for stage in model.account_.facts["stages"]] == [150, 300, 900]
+    assert model.estimator_.shape_fit_[0] == 900
+    assert len(model.held_out_["rows"]) == 900
+    results = pd.DataFrame(model.results_)
+    assert set(results["rows"]) == {150, 300, 900}
+    early, late = (set(results["family"][results["rows"] == rows]) for rows in (150, 300))
+    assert not early & late
+    assert results.loc[model.best_index_, "rows"] == 900
+    assert "Left there: " in str(model.account_)
+
+
+def test_samples_keep_rare_classes():
+    y = np.repeat([0, 1, 2], [5000, 300, 4])
+    rows = sample(y, 500, True, 0)
+    assert len(rows) <= 520
+    assert np.bincount(y[rows]).tolist()[1:] == [28, 4]
+    assert (np.diff(rows) > 0).all()
+    assert len(sample(np.arange(50.0), 20, False, 0)) == 20
+
+
+def test_folds_are_fewer_where_rows_are():
+    X = np.zeros((10, 1))
+    assert len(folds(5, X, np.arange(10.0), False, 0)) == 2
+    assert len(folds(5, X, np.repeat([0, 1], [7, 3]), True, 0)) == 3
+    assert len(folds(StratifiedKFold(4), X, np.repeat([0, 1], 5), True, 0)) == 4
+
+
+def test_a_long_search_leaves_time_for_the_last_fit():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = AutoClassifier(time_limit=0.02).fit(X, y)  # less than one fold takes
+    assert model.estimator_.time_limit >= 0.25 * 0.02
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_time_limit_ends_the_search():
+    X, y = make_classification(1500, 20, n_informative=10, flip_y=0.3, random_state=0)
+    model = AutoClassifier(time_limit=1.0).fit(X, y)
+    assert model.interrupted_
+    assert "ended before its end" in str(model.account_)
+    assert sum(model.timings_.values()) < 6.0
+    assert model.predict(X).shape == (1500,)
+
+
+def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
+    table, labels, _ = people(100)
+    rounds, ordinary = [], Race.rounds
+
+    def interrupted(self):
+        for cells in ordinary(self):
+            yield cells[: len(cells) // 2]
+            rounds.append(len(cells))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Race, "rounds", interrupted)
+    model = AutoClassifier(kernels=FEW, cv=3).fit(table, labels)
+    assert rounds
+    assert model.interrupted_
+    assert model.score(table, labels) > 0.5
+
+
+def test_the_same_seed_gives_the_same_model():
+    table, labels, _ = people(80)
+    one, two = (AutoClassifier(kernels=[RBF], cv=3, random_state=3).fit(table, labels) for _ in range(2))
+    assert one.kernel_ == two.kernel_
+    np.testing.assert_array_equal(one.predict_proba(table), two.predict_proba(table))
+
+
+# -- difficult data ---------------------------------------------------------------------------------------
+
+
+def test_ten_rows():
+    X = np.linspace(0, 1, 10)[:, None]
+    assert auto(X, np.repeat(["a", "b"], 5)).predict([[0.0], [1.0]]).tolist() == ["a", "b"]
+    assert np.isfinite(auto(X, 2 * X[:, 0] + 0.5, task="regress").predict(X)).all()
+
+
+def test_huge_and_tiny_scales_change_nothing():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:150], y[:150]
+    factors = np.logspace(-100, 100, X.shape[1])
+    plain = AutoRegressor(kernels=FEW, cv=3).fit(X, y)
+    other = AutoRegressor(kernels=FEW, cv=3).fit(X * factors, 1e9 * y)
+    assert plain.kernel_ == other.kernel_
+    np.testing.assert_allclose(other.predict(X * factors), 1e9 * plain.predict(X), rtol=1e-5)
+
+
+def test_imbalanced_classes():
+    X, y = make_classification(600, 5, n_informative=3, n_redundant=0, weights=[0.97], class_sep=2.0, random_state=0)
+    model = AutoClassifier(kernels=[RBF(2.0)], scoring="balanced_accuracy").fit(X, y)
+    assert model.scoring_ == "balanced_accuracy"
+    assert abs(model.predict_proba(X)[:, 1].mean() - y.mean()) < 0.02
+    with pytest.raises(ValueError, match="class True has one row only"):
+        AutoClassifier(kernels=FEW).fit(X[:30], np.arange(30) == 29)
+
+
+def test_a_class_may_be_absent_from_a_fold():
+    X, y = load_iris(return_X_y=True)
+    y = np.where(np.arange(150) == 0, 7, y)
+    model = AutoClassifier(kernels=FEW, cv=3).fit(X, y)
+    assert model.predict_proba(X).shape == (150, 4)
+    assert model.score(X, y) > 0.9
+
+
+def test_copies_are_counted():
+    table, labels, _ = people(100)
+    twice = pd.concat([table, table], ignore_index=True)
+    model = AutoClassifier(kernels=FEW, cv=3).fit(twice, np.tile(labels, 2))
+    assert "100 rows repeat an earlier one" in str(model.account_)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"cv": 1}, "cv=1 of AutoClassifier must be a number of folds >= 2"),
+        ({"search_rows": 3}, "search_rows=3 of AutoClassifier must be a whole number of rows >= 20"),
+        ({"time_limit": 0}, "time_limit=0 of AutoClassifier must be a number of seconds > 0"),
+        ({"kernels": []}, "kernels is empty"),
+        ({"kernels": [Linear]}, "the class Linear, which has no scale"),
+        ({"kernels": ["RBF(1) +"]}, "expected"),
+        ({"kernels": [3.0]}, "kernels contains 3.0"),
+        ({"scoring": "neg_log_loss"}, "asks for probabilities"),
+        ({"scoring": 7}, "scoring=7 of AutoClassifier must be the name of a score"),
+    ],
+)
+def test_wrong_parameters_are_named(options, what):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises((ValueError, TypeError), match=what):
+        AutoClassifier(**options).fit(X, y)
+
+
+def test_a_scorer_may_know_labels_by_name():
+    table, labels, _ = people(100)
+    named = make_scorer(f1_score, pos_label="rich")
+    model = AutoClassifier(kernels=FEW, cv=3, scoring=named).fit(table, labels)
+    assert model.scoring_ == "f1_score"
+    assert model.best_score_ > 0.7
+
+
+# -- the list of kernels ----------------------------------------------------------------------------------
+
+
+def test_every_kernel_of_the_list_is_proven_and_fits_the_data():
+    table, _, _ = people()
+    encoder = AutoRegressor().fit(table[:60], np.arange(60.0)).encoder_
+    Z = encoder.transform(table)
+    look = look_at(Z, encoder.places("category", "yes/no"), encoded=True)
+    found = kernel_list(look, Z)
+    families = {candidate.family for candidate in found}
+    assert {"linear", "polynomial", "RBF", "Matern", "Laplacian", "RBF + linear"} < families
+    assert {HEAVY, LIGHT} < families
+    apart = next(candidate for candidate in found if candidate.family == HEAVY)
+    product = RBF(apart.scale).on(list(look.numbers)) * RBF(apart.scale / 2).on(list(look.categories))
+    np.testing.assert_allclose(apart.kernel(Z[:50]), product(Z[:50]), atol=0.01)  # scales have three digits
+    for candidate in found:
+        assert candidate.kernel.proof().status == "proven"
+        values = candidate.kernel(Z[:50])
+        assert np.isfinite(values).all()
+        if candidate.make is not None:
+            assert candidate.make(candidate.scale) == candidate.kernel
+
+
+def test_columns_of_unequal_deviation_are_measured_in_their_own():
+    X = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 1000.0, 0.0]
+    look = look_at(X)
+    assert look.units is not None
+    assert look.units[2] == 1.0
+    assert all(len(c.kernel.scale) == 3 for c in kernel_list(look, X) if c.family == "RBF")
+    assert look_at(X * [1.0, 1e-3, 1.0]).units is None
+
+
+def test_given_kernels_may_be_texts_and_classes():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    found = given_kernels(["RBF(2) + Linear()", RBF, Laplacian(1.0), Laplacian(1.0)], X)
+    assert found[0].kernel == RBF(2) + Linear()
+    assert sum(c.family == "RBF" for c in found) == 8
+    assert [c.family for c in found].count("Laplacian") == 1
+
+
+# -- kernel="auto" ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [SVC(C=3.0), NuSVC(nu=0.2), SVR(C=2.0), KernelRidge(alpha=0.1)], ids=repr)
+def test_kernel_auto_keeps_the_other_parameters(model):
+    X, y = load_iris(return_X_y=True)
+    X = X * [1.0, 100.0, 1.0, 1.0]
+    model.set_params(kernel="auto")
+    fitted = clone(model).fit(X, y)
+    assert fitted.kernel == "auto"
+    assert fitted.kernel_.proof().status == "proven"
+    assert fitted.score(X, y) > 0.9
+    assert repr(fitted.kernel_) == fitted.account_.facts["kernel"]
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert fitted.certificate_.verify(X, y).converged
+    fitted.set_params(kernel="rbf").fit(X, y)
+    assert not hasattr(fitted, "account_")
+
+
+def test_kernel_auto_inside_searches():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3], y[::3]
+    theirs = GridSearchCV(SVC(kernel="auto"), {"C": [0.1, 3.0]}, cv=2).fit(X, y)
+    ours = KernelSearchCV(SVC(kernel="auto"), None, {"C": [0.1, 3.0]}, cv=2).fit(X, y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)
+    ridge = KernelSearchCV(KernelRidge(kernel="auto"), None, {"alpha": [0.1, 1.0]}, cv=2).fit(X, y)
+    assert "account_" in vars(ridge.best_estimator_)
+
+
+def test_kernel_auto_takes_sparse_matrices_and_weights():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((120, 40), density=0.05, rng=rng, format="csr")
+    y = np.asarray(X[:, :20].sum(axis=1)).ravel() > np.asarray(X[:, 20:].sum(axis=1)).ravel()
+    weights = np.where(np.arange(120) < 100, 1.0, 0.0)
+    model = SVC(kernel="auto").fit(X, y, sample_weight=weights)
+    assert "cosine" in str(model.account_)
+    assert model.support_.max() < 100
+
+
+def test_models_without_a_search_refuse_auto():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="kernel='auto' of OneClassSVM must be a kernel object"):
+        OneClassSVM(kernel="auto").fit(X)
+    with pytest.raises(ValueError, match="kernel='auto' of KernelRidgeCV must be a kernel object"):
+        KernelRidgeCV(kernel="auto").fit(X, y)
+
+
+def test_two_looks_for_kernel_auto(monkeypatch):
+    monkeypatch.setattr(auto_search, "FIRST_ROWS", 60)
+    X, y = load_iris(return_X_y=True)
+    model = SVC(kernel="auto").fit(X, y)
+    assert [stage["rows"] for stage in model.account_.facts["stages"]] == [60, 150]
