@@ -1,0 +1,126 @@
+"""From values to places on a page: straight, logarithmic, and one band for each name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A straight scale from [low, high] to [start, stop] in units of the drawing.
+
+    Examples
+    --------
+    >>> x = Linear(0.0, 10.0, 100.0, 200.0)
+    >>> float(x(5.0)), x.ticks(5)
+    (150.0, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
+    """
+
+    low: float
+    high: float
+    start: float
+    stop: float
+
+    def __call__(self, value: Any) -> Any:
+        width = self.high - self.low or 1.0
+        return self.start + (np.asarray(value, dtype=float) - self.low) / width * (self.stop - self.start)
+
+    def ticks(self, most: int = 5) -> list[float]:
+        """Return round values within the scale, about as many as asked."""
+        width = self.high - self.low
+        if not width > 0 or not math.isfinite(width):
+            return [self.low]
+        raw = width / max(1, most)
+        power = 10.0 ** math.floor(math.log10(raw))
+        step = next((m * power for m in (1, 2, 2.5, 5) if m * power >= raw * (1 - 1e-9)), 10 * power)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [round(i * step, 12 - math.floor(math.log10(step))) + 0.0 for i in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class Log:
+    """A logarithmic scale.
+
+    Examples
+    --------
+    >>> x = Log(0.01, 100.0, 0.0, 400.0)
+    >>> round(float(x(1.0))), x.ticks()
+    (200, [0.01, 0.1, 1.0, 10.0, 100.0])
+    """
+
+    low: float
+    high: float
+    start: float
+    stop: float
+
+    def __call__(self, value: Any) -> Any:
+        low, high = math.log(self.low), math.log(self.high)
+        return self.start + (np.log(np.asarray(value, dtype=float)) - low) / (high - low or 1.0) * (
+            self.stop - self.start
+        )
+
+    def ticks(self, most: int = 6) -> list[float]:
+        """Return powers of ten within the scale; with 2 and 5 of each where there are few."""
+        first, last = math.floor(math.log10(self.low) - 1e-9), math.ceil(math.log10(self.high) + 1e-9)
+        every = max(1, math.ceil((last - first) / most))
+        tens = [10.0**k for k in range(first, last + 1, every) if self._within(10.0**k)]
+        if len(tens) >= 3:
+            return tens
+        fine = [m * 10.0**k for k in range(first, last + 1) for m in (1, 2, 5)]
+        return [t for t in fine if self._within(t)] or [self.low]
+
+    def _within(self, value: float) -> bool:
+        return self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Bands:
+    """One band for each of `count` things, from start to stop.
+
+    Examples
+    --------
+    >>> rows = Bands(4, 0.0, 100.0)
+    >>> rows.middle(0), rows.edge(1), rows.size
+    (12.5, 25.0, 25.0)
+    """
+
+    count: int
+    start: float
+    stop: float
+
+    @property
+    def size(self) -> float:
+        """How wide a band is; negative where they run downwards."""
+        return (self.stop - self.start) / max(1, self.count)
+
+    def edge(self, i: int) -> float:
+        """Where band i begins."""
+        return self.start + i * self.size
+
+    def middle(self, i: int) -> float:
+        """The middle of band i."""
+        return self.start + (i + 0.5) * self.size
+
+
+def span(values: Any, margin: float = 0.05) -> tuple[float, float]:
+    """Return the smallest and the largest finite value with some room about them.
+
+    Examples
+    --------
+    >>> span([0.0, 10.0], 0.1), span([]), span([3.0])
+    ((-1.0, 11.0), (0.0, 1.0), (2.0, 4.0))
+    """
+    values = np.asarray(values, dtype=float).ravel()
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        room = abs(low) / 3 or 1.0
+        return low - room, high + room
+    room = margin * (high - low)
+    return low - room, high + room

@@ -1,0 +1,182 @@
+"""Numbers, names and lists as people read them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_ELLIPSIS = "…"
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Return a number with a few significant digits; very large and very small ones with a power of ten.
+
+    Examples
+    --------
+    >>> number(1234567.0), number(0.012345), number(2.5e-9), number(float("nan")), number(100.0)
+    ('1,234,567', '0.0123', '2.5·10⁻⁹', 'none', '100')
+    """
+    value = float(value)
+    if math.isnan(value):
+        return "none"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e8 or size < 1e-4:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{_plain(mantissa)}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    places = max(0, digits - 1 - math.floor(math.log10(size)))
+    return _plain(f"{value:,.{places}f}")
+
+
+def _plain(text: str) -> str:
+    """Drop zeros after the point, and use a true minus sign."""
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "−" + text[1:] if text.startswith("-") else text
+
+
+def tick(value: float) -> str:
+    """Return the label of a place on an axis.
+
+    Examples
+    --------
+    >>> tick(0.30000000000000004), tick(1e-6), tick(3e-6), tick(20000), tick(-2.5)
+    ('0.3', '10⁻⁶', '3·10⁻⁶', '20k', '−2.5')
+    """
+    size = abs(value)
+    if size and (size >= 1e7 or size < 1e-3):
+        mantissa, exponent = f"{value:.1e}".split("e")
+        power = f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+        return power if mantissa == "1.0" else f"{_plain(mantissa)}·{power}"
+    if size >= 1e6:
+        return _plain(f"{value / 1e6:.3g}") + "M"
+    if size >= 1e4:
+        return _plain(f"{value / 1e3:.4g}") + "k"
+    return _plain(f"{value:.6g}") if size < 1000 else _plain(f"{value:,.0f}")
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with a digit after the point only where it tells something.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.0123), percent(0.9987), percent(1.0)
+    ('50%', '1.2%', '99.9%', '100%')
+    """
+    value = 100 * float(share)
+    if math.isnan(value):
+        return "none"
+    return f"{value:.1f}%" if (0 < value < 10 or 99 < value < 100) else f"{value:.0f}%"
+
+
+def count(amount: int, thing: str, things: str | None = None) -> str:
+    """Return "1 row", "2 rows".
+
+    Examples
+    --------
+    >>> count(1, "row"), count(12000, "row"), count(2, "entry", "entries")
+    ('1 row', '12,000 rows', '2 entries')
+    """
+    return f"{amount:,} {thing if amount == 1 else things or thing + 's'}"
+
+
+def clip(text: Any, length: int) -> str:
+    """Return a text of at most that many characters.
+
+    Examples
+    --------
+    >>> clip("short", 8), clip("a rather long name", 8)
+    ('short', 'a rathe…')
+    """
+    text = " ".join(str(text).split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + _ELLIPSIS
+
+
+def brief(kernel: str) -> str:
+    """Return a kernel as text, with long lists of numbers told by their ends.
+
+    Examples
+    --------
+    >>> brief("RBF(scale=(1.5, 2.0, 2.0, 2.0, 4.0, 1.0))")
+    'RBF(scale=(6 numbers from 1 to 4))'
+    >>> brief("RBF(scale=(1.0, 2.0))")
+    'RBF(scale=(1.0, 2.0))'
+    """
+
+    def told(found: re.Match[str]) -> str:
+        values = [float(v) for v in found[1].split(",")]
+        return f"({len(values)} numbers from {min(values):g} to {max(values):g})"
+
+    return clip(re.sub(r"[(\[]((?:[-+.\de]+, ){5,}[-+.\de]+)[)\]]", told, kernel), 160)
+
+
+def named(scoring: str) -> str:
+    """Return the name of a score as people write it.
+
+    Examples
+    --------
+    >>> named("r2"), named("balanced_accuracy"), named("neg_root_mean_squared_error")
+    ('R²', 'balanced accuracy', '−root mean squared error')
+    """
+    if scoring == "r2":
+        return "R²"
+    return scoring.replace("neg_", "−", 1).replace("_", " ")
+
+
+def seconds(value: float) -> str:
+    """Return a length of time.
+
+    Examples
+    --------
+    >>> seconds(0.0123), seconds(3.21), seconds(75), seconds(7260)
+    ('12 ms', '3.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if value < 0.0995:
+        return f"{1000 * value:.0f} ms" if value >= 0.001 else f"{1000 * value:.1g} ms"
+    if value < 9.95:
+        return f"{value:.1f} s"
+    if value < 59.5:
+        return f"{value:.0f} s"
+    if value < 3570:
+        return f"{round(value) // 60} min {round(value) % 60} s"
+    return f"{round(value / 60) // 60} h {round(value / 60) % 60} min"
+
+
+def listed(things: Sequence[str], most: int = 4) -> str:
+    """Return "a, b and c", or the first few and how many more.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d", "e", "f"], 3)
+    ('a', 'a, b and c', 'a, b, c and 3 more')
+    """
+    if len(things) > most:
+        return f"{', '.join(things[:most])} and {len(things) - most} more"
+    return things[0] if len(things) == 1 else f"{', '.join(things[:-1])} and {things[-1]}" if things else "nothing"
+
+
+def value(entry: Any, length: int = 24) -> str:
+    """Return an entry of a table: numbers short, missing ones said, texts clipped.
+
+    Examples
+    --------
+    >>> value(3.14159), value(None), value("x"), value(True), value(7)
+    ('3.142', 'missing', 'x', 'True', '7')
+    """
+    if entry is None:
+        return "missing"
+    if isinstance(entry, bool | np.bool_):
+        return str(bool(entry))
+    if isinstance(entry, int | np.integer):
+        return f"{int(entry)}"
+    if isinstance(entry, float | np.floating):
+        return "missing" if math.isnan(entry) else number(float(entry), 4)
+    return "missing" if str(entry) in ("nan", "NaT", "<NA>") else clip(entry, length)
