@@ -1,6 +1,6 @@
 # From a bare clone with Python 3.11+, pip, make and g++: `make demo`, `make test`.
 #
-#   make demo      show the library in the terminal          make lint       style and types
+#   make demo      from a table to a report, in a minute     make lint       style and types
 #   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under ASan and UBSan
 #   make bench     the benchmarks                            make wheel      build, then test, the wheel
 #   make build     compile what has changed                  make format     what ruff can repair by itself

@@ -41,11 +41,11 @@ def readable_when_piped(shown):
     return "\x1b" not in shown and max(map(len, shown.splitlines())) <= 80 and "…" not in shown
 
 
-# -- the demo (one process: it takes seconds) -------------------------------------------------------------
+# -- the tour (one process: it takes seconds) -------------------------------------------------------------
 
 
-def test_demo(tmp_path):
-    done = command("demo", "--quick", "--out", "pictures/here", cwd=tmp_path)
+def test_tour(tmp_path):
+    done = command("tour", "--quick", "--out", "pictures/here", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert readable_when_piped(done.stdout)
@@ -152,6 +152,13 @@ def test_kernels_lists_the_catalogue_with_status(tmp_path):
         assert f"\n{written} " in second
 
 
+@pytest.mark.parametrize("name", ["fit", "predict", "score", "show", "verify", "check"])
+def test_help_shows_what_to_type(name):
+    done = CliRunner().invoke(app, [name, "--help"])
+    assert done.exit_code == 0
+    assert f"mercer {name} " in done.output.split("Examples:")[1]
+
+
 def test_a_terminal_without_unicode_is_no_obstacle(tmp_path):
     done = command("kernels", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
@@ -169,10 +176,11 @@ def test_colours_where_they_are_wanted(monkeypatch):
 def test_a_folder_that_cannot_be_made_is_an_error_in_words(tmp_path, monkeypatch, out):
     (tmp_path / "taken").write_text("a file")
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["demo", "--quick", "--out", out])
-    assert done.exit_code == 2
-    assert "--out" in done.output
-    assert "taken" in done.output
+    for name in ("demo", "tour"):
+        done = CliRunner().invoke(app, [name, "--quick", "--out", out])
+        assert done.exit_code == 2
+        assert "--out" in done.output
+        assert "taken" in done.output
 
 
 def test_an_unknown_command_is_an_error(tmp_path):
@@ -184,8 +192,8 @@ def test_an_unknown_command_is_an_error(tmp_path):
 
 def test_without_arguments_the_commands_are_listed():
     shown = CliRunner().invoke(app, []).output
-    assert "demo" in shown
-    assert "kernels" in shown
+    for name in ("fit", "predict", "score", "show", "verify", "check", "kernels", "demo", "tour"):
+        assert f" {name} " in shown
     assert "--quick" not in CliRunner().invoke(app, ["demo", "--help"]).output
 
 

@@ -16,8 +16,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Referee
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer import GaussianProcessRegressor, KernelRidge
+from mercer.estimators import process
 from mercer.kernels import RBF, Constant, FromFunction, Linear, Matern, Periodic, Precomputed, RationalQuadratic
 from mercer.rkhs import RKHSFunction
+from mercer.solvers import gp_posterior
 
 rng = np.random.default_rng(0)
 X, T = rng.normal(size=(60, 2)), rng.normal(size=(15, 2))
@@ -482,6 +484,23 @@ def test_a_period_is_found():
     y = np.sin(2 * np.pi * t[:, 0] / 1.5) + 0.05 * np.random.default_rng(3).normal(size=60)
     model = GaussianProcessRegressor(1.0 * Periodic(period=1.7, scale=1.0)).fit(t, y)
     assert model.kernel_.base.period == pytest.approx(1.5, rel=1e-2)
+
+
+def test_a_long_search_leaves_variances_ready(monkeypatch):
+    monkeypatch.setattr(gp_posterior, "_MANY", 100)
+    points = np.linspace(0, 6, 150)[:, None]
+    target = np.sin(points[:, 0]) + 0.1 * rng.normal(size=150)
+    kernel = 1.0 * RBF(scale=0.3)
+    searched = GaussianProcessRegressor(kernel, noise=0.5).fit(points, target)
+    assert (searched.history_["rows"] == 150).sum() >= process._PAID
+    assert searched._posterior._low.rank < 40
+    given = GaussianProcessRegressor(searched.kernel_, noise=searched.noise_, optimizer=None).fit(points, target)
+    assert not given._posterior._sought
+    stored = pickle.loads(pickle.dumps(searched))
+    for new in (points[:3] + 0.01, points + 0.01):
+        std = searched.predict(new, return_std=True)[1]
+        assert np.array_equal(stored.predict(new, return_std=True)[1], std)
+        np.testing.assert_allclose(given.predict(new, return_std=True)[1], std, rtol=3e-6)
 
 
 def test_a_stored_model_predicts_the_same():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -66,6 +67,25 @@ def show(console: Console) -> None:
         "\nA kernel made from others is proven if all of them are. Differences, negative multiples and "
         "fractional powers are refused: they need not be kernels."
     )
+
+
+def facts() -> dict[str, Any]:
+    """Return the same as plain data.
+
+    Examples
+    --------
+    >>> from mercer.cli.catalogue import facts
+    >>> facts()["kernels"]["RBF"]["proof"], facts()["rules"]["k1 + k2"]["rule"]
+    ('proven', 'sum')
+    """
+    kernels = {}
+    for kind in catalogue():
+        proof = (MADE.get(kind) or kind)().proof()
+        kernels[kind.__name__] = {"formula": formula(kind), "proof": proof.status, "rule": proof.rule}
+    rules = {
+        written: {"formula": formula(type(sample)), "rule": sample.proof().rule} for written, sample in RULES.items()
+    }
+    return {"kernels": kernels, "rules": rules}
 
 
 def _lines(text: str) -> Text:

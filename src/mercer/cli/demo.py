@@ -1,143 +1,110 @@
-"""What the library does, shown in the terminal and in pictures."""
+"""The main job on a table of scikit-learn's: fit, report, predict, show, verify; then the thought experiment."""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
-import sklearn
+import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from mercer import plots
-from mercer.cli import race, terminal
-from mercer.cli.formula import plain
-from mercer.cli.lecture import show_lecture
-from mercer.cli.machines import show_machines
-from mercer.cli.terminal import code, heading, indented
-from mercer.gram import verdict
-from mercer.kernels import RBF, Kernel, Matern, Polynomial, Sigmoid
-from mercer.plots import style
-from mercer.plots.separate import best_cut, separate
+from mercer.cli.errors import fail, guarded
+from mercer.cli.options import examples
+from mercer.cli.terminal import terminal
+
+EXAMPLES = examples("mercer demo", "mercer demo --out /tmp/demo")
+TARGET = "diagnosis"
+
+
+@guarded
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where the files go.")] = Path(
+        "demo"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", hidden=True, help="Few examples in the last part.")] = False,
+) -> None:
+    """Do the main job on a small table: fit, report, predict, show, verify; then a model of 314 million features."""
+    make_folder(out)
+    run(out, quick)
+
+
+def make_folder(out: Path) -> None:
+    """Make a folder, or say why it cannot be made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"--out: cannot make the folder {out}: {error.strerror}.")
+
+
+def write_tables(out: Path) -> tuple[Path, Path]:
+    """Write scikit-learn's breast cancer data as two tables: one to learn from, and twenty rows without their answer.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from mercer.cli.demo import write_tables
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data, new = write_tables(Path(folder))
+    ...     len(data.read_text().splitlines()), len(new.read_text().splitlines())
+    (550, 21)
+    """
+    from sklearn.datasets import load_breast_cancer
+
+    found = load_breast_cancer(as_frame=True)
+    table = found.data.assign(**{TARGET: found.target_names[found.target]})
+    data, new = out / "tumours.csv", out / "new.csv"
+    table[:-20].to_csv(data, index=False)
+    table[-20:].drop(columns=[TARGET]).to_csv(new, index=False)
+    return data, new
 
 
 def run(out: Path, quick: bool = False) -> None:
-    """Show everything; pictures go to the folder `out`, and `quick` takes fewer digits and small matrices."""
-    console = terminal.terminal()
-    start = time.perf_counter()
-    kernel = (RBF(1.0) + 0.5 * Polynomial(2)) * Matern(1.5, 2.0)
-    heading(console, 1, "A kernel carries its proof")
-    console.print(code("k = (RBF(1.0) + 0.5 * Polynomial(2)) * Matern(1.5, 2.0)"))
-    show_proof(console, kernel)
-    heading(console, 2, "A verdict carries its evidence")
-    show_verdicts(console, kernel)
-    heading(console, 3, "The classic lifts")
-    show_pictures(console, out)
-    heading(console, 4, "Support vector machines carry a certificate")
-    show_machines(console, out, quick)
-    heading(console, 5, "The lectures' thought experiment, at a thirtieth of its size")
+    """Type the commands of the main job, one after the other, and end with the path of the report."""
+    from mercer.cli.lecture import show_lecture
+    from mercer.cli.terminal import heading
+
+    console = terminal()
+    began = time.perf_counter()
+    data, new = write_tables(out)
+    model, report, predicted = out / "tumours.mercer", out / "tumours.html", out / "predicted.csv"
+    heading(console, 1, f"A table, {data}: what tells malignant tumours from benign ones?")
+    _type(console, "fit", str(data), "--target", TARGET, "--out", str(model), "--report", str(report))
+    heading(console, 2, "New rows")
+    _type(console, "predict", str(model), str(new), "--proba", "--out", str(predicted))
+    _head(console, predicted)
+    heading(console, 3, "What the file says, and whether it is true")
+    _type(console, "show", str(model))
+    _type(console, "verify", str(model), str(data))
+    heading(console, 4, "The lectures' thought experiment, at a thirtieth of its size")
     show_lecture(console, 1_000 if quick else 10_000)
-    heading(console, 6, "The Gram engine against scikit-learn")
-    show_race(console, quick)
-    console.print(Text(f"\n{time.perf_counter() - start:.0f} seconds in all.", style="dim"))
+    console.print(Text(f"\n{time.perf_counter() - began:.0f} seconds in all. `mercer tour` shows more.", style="dim"))
+    console.print(Text.assemble("The report is ", (str(report.absolute()), "bold")), soft_wrap=True)
 
 
-def show_proof(console: Console, kernel: Kernel) -> None:
-    """Print the proof of a composite kernel, and what the algebra refuses."""
-    console.print(code("k.proof()"))
-    console.print(indented(terminal.tree(kernel.proof())))
+def _type(console: Console, *arguments: str) -> None:
+    """Show a command, and run it as if it had been typed."""
+    from mercer.cli import app
+
     console.print()
-    console.print(code("RBF(1.0) - RBF(2.0)"))
+    console.print(Text.assemble(("$ ", "dim"), (f"mercer {' '.join(arguments)}", "cyan")), soft_wrap=True)
+    typed, sys.argv = sys.argv, ["mercer", *arguments]
     try:
-        RBF(1.0) - RBF(2.0)
-    except TypeError as refused:
-        console.print(indented(terminal.error(refused)))
+        call: Callable[..., object] = app
+        code = call(list(arguments), prog_name="mercer", standalone_mode=False)
+    finally:
+        sys.argv = typed
+    if code:
+        raise typer.Exit(int(str(code)))
 
 
-def show_verdicts(console: Console, kernel: Kernel) -> None:
-    """Print a verdict that fails, with its witness, and one that holds, with its factor."""
-    X = np.array([[1.0], [2.0], [3.0]])
-    console.print(code("verdict(Sigmoid(gamma=1.0), [[1.0], [2.0], [3.0]])"))
-    found = verdict(Sigmoid(gamma=1.0), X)
-    console.print(indented(Text(str(found))))
-    if found.witness is not None:
-        K, a = Sigmoid(gamma=1.0)(X), found.witness
-        check = Table.grid(padding=(0, 1))
-        check.add_row("\n  K =", _matrix(K), "\n  a =", _matrix(a[:, None]), f"\n  a'Ka = {a @ K @ a:.4f} < 0")
-        console.print()
-        console.print(indented(check))
-    rings, _ = plots.LIFTS["rings"].sample()
+def _head(console: Console, path: Path, lines: int = 4) -> None:
+    """Show the first lines of a file."""
     console.print()
-    console.print(code(f"verdict(k, X)  # k as above, X {len(rings)} points on two rings"))
-    found = verdict(kernel, rings)
-    console.print(indented(Text(str(found))))
-    if found.factor is not None:
-        R, K = found.factor, kernel(rings)
-        gap = np.abs(K - R.T @ R).max() / np.abs(K).max()
-        console.print(indented(f"  factor: R is {R.shape[0]} x {R.shape[1]}, largest |K - R'R| / |K| is {gap:.2g}"))
-
-
-def show_pictures(console: Console, out: Path) -> None:
-    """Draw the lifts and a Gram matrix, and print where they are and what they show."""
-    shown = terminal.table("picture", "data", "lift", "before", "after", right=("before", "after"))
-    for column in shown.columns:
-        column.no_wrap = True
-    with console.status("") as status:
-        for name, lift in plots.LIFTS.items():
-            path = out / f"{name}.png"
-            status.update(f"drawing {path}")
-            plots.lift(lift).savefig(path)
-            X, y = lift.sample()
-            before, after = best_cut(X, y), separate(lift(X), y)
-            image = ", ".join(plain(label.strip("$")).replace("_", "") for label in lift.outputs)
-            shown.add_row(path.name, lift.title, f"({image})", before.percent, after.percent)
-        path = out / "gram.png"
-        status.update(f"drawing {path}")
-        draw_gram(path)
-    shown.add_row(path.name, "Concentric rings", "their RBF matrix")
-    console.print(Text(f"Drawn in {out}:\n"), soft_wrap=True)
-    console.print(shown)
-    note = "\nPoints that a straight cut gets right: the best one before the lift, a fitted one after it."
-    console.print(Text(note, style="dim"))
-
-
-def draw_gram(path: Path) -> None:
-    """Draw the RBF matrix of the two rings as the points come, and grouped by ring and angle."""
-    X, y = plots.LIFTS["rings"].sample()
-    angle = np.arctan2(X[:, 1], X[:, 0])
-    with style.house():
-        figure = style.figure(9.6, 4.6)
-        figure.suptitle("The RBF matrix of concentric rings", x=0.016, ha="left", fontsize=15, fontweight="bold")
-        left, right = figure.subplots(1, 2)
-        plots.gram(RBF(scale=0.3), X, ax=left)
-        plots.gram(RBF(scale=0.3), X, np.array(["inner ring", "outer ring"])[y], order=np.argsort(angle), ax=right)
-        left.set_title("As the points come")
-        right.set_title("By ring, then by angle")
-    figure.savefig(path)
-
-
-def show_race(console: Console, quick: bool) -> None:
-    """Time both libraries on the same tasks and print the table."""
-    columns = ("mercer", "scikit-learn", "ratio", "difference")
-    shown = terminal.table("task", "size", "type", *columns, right=("size", *columns))
-    with console.status("") as status:
-        for contest in race.contests(quick):
-            status.update(f"timing {contest.task}, {contest.size}, {contest.dtype}")
-            result = race.run(contest)
-            ratio = Text(f"{result.ratio:.1f}x", style="bold")
-            times = (f"{1e3 * seconds:,.{0 if seconds > 0.1 else 1}f} ms" for seconds in (result.ours, result.theirs))
-            shown.add_row(contest.task, contest.size, contest.dtype, *times, ratio, f"{result.difference:.0e}")
-    console.print(shown)
-    note = (
-        f"\nBest of up to {race.ROUNDS} alternating runs after a warm-up, on {race.cores()} cores; "
-        f"scikit-learn {sklearn.__version__}, NumPy {np.__version__}. K v never holds K; scikit-learn's goes by "
-        f"blocks of {race.BLOCK} rows. Difference: the largest, relative to the largest value."
-    )
-    console.print(Text(note, style="dim"))
-
-
-def _matrix(values: np.ndarray) -> Text:
-    rows = ["  ".join(f"{v:7.4f}" for v in row) for row in values]
-    return Text("\n".join(f"[{row} ]" for row in rows))
+    console.print(Text.assemble(("$ ", "dim"), (f"head -n {lines} {path}", "cyan")), soft_wrap=True)
+    for line in path.read_text(encoding="utf-8").splitlines()[:lines]:
+        console.print(Text(line), soft_wrap=True)

@@ -1,0 +1,246 @@
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, r2_score
+
+import mercer as library
+from mercer.io import facts
+
+QUICK = ("--kernel", "RBF(2)")
+
+
+def words(text):
+    return " ".join(re.sub(r"[─│├└]", " ", text).split())
+
+
+def test_it_tells_everything_that_was_done(mercer, data, tmp_path):
+    done = mercer("fit", data / "people.csv", "--target", "buys", "--report", "people.html")
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 100
+    assert [line for line in shown.splitlines() if line and line[0].isalpha()] == [
+        "Data", "Columns", "Search", "Choice", "Kernel", "Scores", "Certificate", "Time", "Written",
+    ]  # fmt: skip
+    told = words(shown)
+    assert "160 rows, 8 columns" in told
+    assert "Learning from 128 rows, testing on 32 drawn at random (seed 0)." in told
+    for column in ("name", "age", "job", "wealth", "joined", "planet", "spent"):
+        assert re.search(rf"^ +{column} ", shown, re.MULTILINE)
+    model = library.load(tmp_path / "people.mercer")
+    assert words(repr(model.kernel_)) in told
+    assert "proven" in told
+    assert re.search(r"accuracy +[\d.]+ ± [\d.]+", shown)
+    assert "model people.mercer" in told
+    page = (tmp_path / "people.html").read_text(encoding="utf-8")
+    assert "<html" in page
+    assert "mercer fit" in page
+
+
+def test_the_json_is_what_the_model_file_says(buys):
+    path, told = buys
+    known = facts(path)
+    assert {name: told[name] for name in known} == known
+    assert told["model"] == str(path)
+    assert told["task"] == "classify"
+    assert told["classes"] == ["no", "yes"]
+    assert (told["train_rows"], told["test_rows"]) == (128, 32)
+    assert told["certificate"]["converged"]
+    kinds = {column["name"]: column["kind"] for column in told["columns"]}
+    assert kinds["age"] == "number"
+    assert kinds["job"] == "category"
+    assert kinds["joined"] == "date"
+    assert kinds["planet"] == "constant"
+    assert "spent" not in kinds
+    assert "mercer fit" in told["command"]
+
+
+def test_the_scores_are_those_of_the_rows_kept_back(data, buys, spent):
+    table = pd.read_csv(data / "people.csv")
+    for path, told in (buys, spent):
+        model = library.load(path)
+        target = told["target"]
+        rest = table.drop(columns=[target])
+        score = accuracy_score if told["task"] == "classify" else r2_score
+        name = "accuracy" if told["task"] == "classify" else "R²"
+        from sklearn.model_selection import train_test_split
+
+        y = table[target].to_numpy()
+        strata = y if told["task"] == "classify" else None
+        _, rows = train_test_split(np.arange(len(y)), test_size=32, random_state=0, stratify=strata)
+        assert told["scores"][name]["value"] == pytest.approx(score(y[rows], model.predict(rest.iloc[rows])), abs=1e-12)
+        assert told["scores"][name]["error"] > 0
+
+
+def test_the_models_are_better_than_saying_the_usual(buys, spent):
+    assert buys[1]["scores"]["accuracy"]["value"] > 0.7
+    assert spent[1]["scores"]["R²"]["value"] > 0.7
+
+
+@pytest.mark.parametrize("name", ["people.tsv", "people.csv.gz", "people.parquet", "people.feather", "-"])
+def test_every_format_gives_the_same_model(mercer, data, tmp_path, name):
+    stdin = (data / "people.csv.gz").read_bytes() if name == "-" else b""
+    source = name if name == "-" else data / name
+    models = []
+    for where, put in ((data / "people.csv", b""), (source, stdin)):
+        done = mercer("fit", where, "-y", "spent", *QUICK, "--out", "m.mercer", "--json", stdin=put)
+        assert done.returncode == 0, done.stderr
+        models.append((json.loads(done.stdout), library.load(tmp_path / "m.mercer")))
+    (one, first), (other, second) = models
+    assert one["digest"] == other["digest"]
+    assert one["scores"] == other["scores"]
+    X = pd.read_csv(data / "new.csv")
+    assert np.array_equal(first.predict(X), second.predict(X))
+
+
+def test_svmlight_has_a_target_without_a_name(mercer, data, tmp_path):
+    done = mercer("fit", data / "signs.svm", *QUICK, "--out", "s.mercer", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["target"], told["task"], told["classes"]) == ("target", "classify", [-1, 1])
+    done = mercer("predict", "s.mercer", data / "signs.svm")
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {"prediction", "-1", "1"}
+
+
+def test_test_rows_of_their_own(mercer, data):
+    done = mercer("fit", data / "people.csv", "-y", "buys", "--test", data / "new.csv", *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["train_rows"], told["test_rows"]) == (160, 60)
+    again = mercer("score", "people.mercer", data / "new.csv", "--json")
+    assert json.loads(again.stdout)["scores"]["accuracy"] == told["scores"]["accuracy"]
+
+
+def test_no_test_rows(mercer, data):
+    done = mercer("fit", data / "people.csv", "-y", "buys", "--test-size", "0", *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert "there are no test rows" in done.stdout
+    assert "test rows  " not in done.stdout
+
+
+def test_rows_without_a_target_are_left_out_and_this_is_said(mercer, data, tmp_path):
+    table = pd.read_csv(data / "people.csv")
+    table.loc[[3, 5, 9], "buys"] = None
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    done = mercer("fit", "gaps.csv", "-y", "buys", *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert "3 rows without a target were dropped" in words(done.stdout)
+    assert "Learning from 126 rows" in done.stdout
+
+
+def test_a_kernel_may_name_columns(mercer, data):
+    kernel = 'RBF(1).on("age") * RBF(1).on("job") + Linear().on("wealth")'
+    done = mercer("fit", data / "people.csv", "-y", "spent", "--kernel", kernel, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["kernel"].count(".on(") == 3
+    assert told["scores"]["R²"]["value"] > 0.7
+
+
+def test_a_bare_name_is_tried_at_several_scales(mercer, data):
+    done = mercer("fit", data / "people.csv", "-y", "buys", "--kernel", "Laplacian", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["kernel"].startswith("Laplacian(scale=")
+    assert "Laplacian at" in told["account"]
+
+
+def test_the_seed_decides(mercer, data):
+    def digest(seed):
+        done = mercer("fit", data / "people.csv", "-y", "spent", *QUICK, "--seed", seed, "--json")
+        return json.loads(done.stdout)["digest"]
+
+    assert digest(0) == digest(0) != digest(1)
+
+
+def test_the_program_in_the_report_does_the_same(mercer, data, tmp_path, monkeypatch):
+    from mercer.cli.telling import Teller
+    from mercer.cli.training import Settings, train
+
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(str(data / "people.csv"), "buys", kernels=[library.RBF(2.0)], out=tmp_path / "m.mercer")
+    made = train(settings, Teller(None), [])
+    X = pd.read_csv(data / "new.csv")
+    expected = library.load("m.mercer").decision_function(X)
+    (tmp_path / "m.mercer").unlink()
+    exec(made.python.replace("print(", "str("), {})
+    assert np.array_equal(library.load("m.mercer").decision_function(X), expected)
+
+
+# -- what cannot be done ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("nowhere.csv", None, "no such file"),
+        ("empty.csv", b"", "empty"),
+        ("names.csv", b"a,b,buys\n", "no rows"),
+        ("ragged.csv", b"a,buys\n1,2\n3,4,5\n" + b"1,2\n" * 30, "line 3"),
+        ("noise.csv", bytes(range(256)) * 4, "text"),
+        ("cut.csv.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc", "decompressed"),
+        ("not.parquet", b"a,b\n1,2\n", "parquet"),
+        ("twice.csv", b"a,a,buys\n1,2,3\n", "'a'"),
+        ("one.csv", b"a,buys\n" + b"1,yes\n2,yes\n" * 20, "yes in all 40 rows"),
+        ("alone.csv", b"buys\n" + b"yes\nno\n" * 20, "no column beside"),
+        ("void.csv", b"a,buys\n" + b"1,\n2,\n" * 20, "no values"),
+        ("two.csv", b"a,buys\n1,yes\n2,no\n", "2 rows"),
+        ("same.csv", b"a,buys\n" + b"1,yes\n1,no\n" * 20, "nothing to learn from"),
+    ],
+)
+def test_tables_that_cannot_be_used(refused, tmp_path, name, content, said):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    sentence = refused("fit", name, "--target", "buys")
+    assert said in sentence
+    assert not list(tmp_path.glob("*.mercer"))
+
+
+def test_nothing_on_standard_input(refused):
+    assert "standard input" in refused("fit", "-", "--target", "y")
+
+
+def test_a_column_that_is_not_there(refused, data):
+    assert "did you mean 'buys'?" in refused("fit", data / "people.csv", "--target", "bys")
+    assert "did you mean 'buys'?" in refused("fit", data / "people.csv", "--target", "BUYS")
+    assert "name, age, job" in refused("fit", data / "people.csv", "--target", "zzz")
+    assert "name, age, job" in refused("fit", data / "people.csv")
+    assert "to drop" in refused("fit", data / "people.csv", "--target", "buys", "--drop", "wage")
+    sentence = refused("fit", data / "people.csv", "--target", "buys", "--kernel", 'RBF(1).on("wage")')
+    assert "'wage'" in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--time", "soon"), "soon"),
+        (("--time", "0s"), "0s"),
+        (("--cv", "1"), "--cv"),
+        (("--test-size", "1.5"), "1.5"),
+        (("--task", "guess"), "guess"),
+        (("--out", "no/where.mercer"), "no folder"),
+        (("--report", "."), "folder"),
+        (("--test", "none.csv"), "none.csv"),
+        (("--colour", "red"), "--colour"),
+        (("--task", "regress"), "classify"),
+    ],
+)
+def test_options_that_cannot_be_used(refused, data, options, said):
+    assert said in refused("fit", data / "people.csv", "--target", "buys", *options)
+
+
+def test_an_expression_is_shown_with_the_place(refused, data):
+    sentence = refused("fit", data / "people.csv", "-y", "buys", "--kernel", "RBF(2) + Linar()", lines=3)
+    assert "did you mean Linear?" in sentence
+    text, mark = sentence.splitlines()[1:]
+    assert text[mark.index("^") :].startswith("Linar")
+
+
+def test_expressions_are_never_run(refused, data, tmp_path):
+    for text in ("__import__('os').mkdir('hacked')", "open('hacked','w')", "RBF(exec('1'))"):
+        refused("fit", data / "people.csv", "-y", "buys", "--kernel", text, lines=3)
+    assert not (tmp_path / "hacked").exists()
