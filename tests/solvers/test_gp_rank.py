@@ -28,6 +28,18 @@ def test_a_smooth_kernel(noise):
     np.testing.assert_allclose(found[certain], exact(kernel, X, T, noise)[certain], rtol=3e-6)
 
 
+@pytest.mark.parametrize("amplitude", [1.0, 100.0, 2000.0, 1e4, 1e6, 1e8])
+def test_rounding_of_a_large_kernel_is_not_taken_for_what_is_left(amplitude):
+    X, T = rng.uniform(0, 1, (2000, 5)), rng.uniform(0, 1, (200, 5))
+    kernel = amplitude * RBF(scale=[1.4, 1.8, 4.8, 46.0, 95.0])
+    low = LowRank.of(Gram(kernel, X), 0.04, 500)
+    assert low is not None or amplitude > 1e4
+    if low is not None:
+        found, certain = low.variance(Points(T))
+        np.testing.assert_allclose(found[certain], exact(kernel, X, T, 0.04)[certain], rtol=2e-5)
+        assert certain.mean() > 0.9
+
+
 def test_what_is_not_certain_is_not_claimed(monkeypatch):
     """With much left out the values are rough; the bound knows."""
     monkeypatch.setattr(gp_rank, "_LEFT", 10.0)

@@ -14,9 +14,13 @@ from mercer.solvers.cholesky import rounding
 from mercer.solvers.greedy import Greedy
 from mercer.solvers.products import Products
 
-_LEFT = 1e-6  # trace that may be left of K, in units of the noise
+_LEFT = 5e-7  # trace that may be left of K, in units of the noise
 _SURE = 2e-6  # relative error of a variance that the bound must allow for
 _BLOCK = 512  # candidates for pivots that are drawn at first
+_FLOOR, _LOWER = (
+    1 / 64,
+    2.0,
+)  # of that trace: the smallest pivot at first; and how much lower it is where too few are left
 _CHUNK = 2_048  # columns of R that are weighted at a time
 _TILE = 1 << 25  # bytes of kernel values at a time
 
@@ -62,15 +66,18 @@ class LowRank:
         goal = _LEFT * least
         if most < 1 or goal < rounding(products):
             return None
-        cover, floor = Greedy(products, most), goal / products.n
+        cover, floor = Greedy(products, most), _FLOOR * goal
         while cover.trace > goal:
             block = max(_BLOCK, cover.rank)
             pivots, L = cover.choose(block, floor)
-            if not 0 < len(pivots) <= most - cover.rank:
+            if len(pivots) > most - cover.rank or (len(pivots) == block and _hopeless(L, cover.rank, floor, most)):
                 return None
-            if len(pivots) == block and _hopeless(L, cover.rank, floor, most):
+            if len(pivots):
+                cover.add(pivots, L)
+            elif floor <= cover.noise or floor * products.n < goal:  # smaller ones are rounding, or no longer matter
                 return None
-            cover.add(pivots, L)
+            if len(pivots) < block // 8:
+                floor /= _LOWER
         if not cover.rank:
             return None
         at = cover.pivots

@@ -7,7 +7,7 @@ from scipy.linalg import blas, lapack
 
 from mercer.solvers.products import Products
 
-_NOISE = 4e-15  # of the diagonal, below which a pivot is rounding
+_NOISE = 4e-14  # of the diagonal, below which a pivot has too few digits: it divides what rounding has left
 
 
 class Greedy:
@@ -35,7 +35,7 @@ class Greedy:
         self._rows = np.empty((self.most, products.n))  # not touched before its use
         self.pivots = np.zeros(0, dtype=np.intp)
         self.left = products.diagonal().clip(min=0.0)  # the diagonal of K - R'R
-        self._noise = _NOISE * float(self.left.max())
+        self.noise = _NOISE * float(self.left.max())
         self._rng = np.random.default_rng(seed)
 
     @property
@@ -70,7 +70,7 @@ class Greedy:
         H = self.products.values(drawn, drawn, False).astype(np.float64)
         known = self.R[:, drawn]
         H -= known.T @ known
-        least = max(floor, self._noise)
+        least = max(floor, self.noise)
         L, order, rank, _ = lapack.dpstrf(H, tol=least, lower=1)
         if H.diagonal().max() <= least:  # which LAPACK does not ask of the first pivot
             rank = 0
