@@ -11,7 +11,8 @@ from mercer.cli import options, terminal
 from mercer.cli.columns import placed
 from mercer.cli.errors import CHECK_FAILED, guarded, no_column
 from mercer.cli.options import examples, kernel_named
-from mercer.cli.output import count, noted, say_json
+from mercer.cli.output import noted, say_json
+from mercer.points.words import count
 
 EXAMPLES = examples(
     "mercer check 'RBF(2) + 0.5 * Linear() ** 2' data.csv",

@@ -97,21 +97,6 @@ def certificate_facts(claim: Certificate) -> dict[str, Any]:
     return {**found, "precision": claim.precision, "stopped": claim.stopped, "problems": max(1, len(claim.parts))}
 
 
-def seconds(time: float) -> str:
-    """Return a duration as one would say it.
-
-    Examples
-    --------
-    >>> from mercer.cli.output import seconds
-    >>> seconds(0.0312), seconds(4.21), seconds(48.3), seconds(185)
-    ('0.03 s', '4.2 s', '48 s', '3 min 5 s')
-    """
-    if time < 60:
-        return f"{time:.{2 if time < 1 else 1 if time < 10 else 0}f} s"
-    whole = round(time)
-    return f"{whole // 60} min {whole % 60} s"
-
-
 def size(path: str | Path) -> str:
     """Return how large a file is."""
     amount = float(Path(path).stat().st_size)
@@ -120,8 +105,3 @@ def size(path: str | Path) -> str:
             break
         amount /= 1000
     return f"{amount:.0f} {unit}" if unit != "MB" else f"{amount:.1f} MB"
-
-
-def count(number: int, thing: str, many: str | None = None) -> str:
-    """Return a number of things: 1 row, 1,200 rows."""
-    return f"{number:,} {thing if number == 1 else many or thing + 's'}"

@@ -14,7 +14,8 @@ from mercer.cli import options
 from mercer.cli.errors import fail, guarded, no_column
 from mercer.cli.fit import require_writable
 from mercer.cli.options import examples
-from mercer.cli.output import aside, count, noted, say_json, seconds, watched
+from mercer.cli.output import aside, noted, say_json, watched
+from mercer.points.words import count, seconds
 
 EXAMPLES = examples(
     "mercer predict price.mercer new.csv --out predicted.csv",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.cli.errors import fail, listed, no_column
-from mercer.cli.output import count
+from mercer.points.words import count
 
 if TYPE_CHECKING:
     import pandas as pd

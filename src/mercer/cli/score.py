@@ -9,7 +9,8 @@ import typer
 from mercer.cli import options, terminal
 from mercer.cli.errors import fail, guarded
 from mercer.cli.options import examples
-from mercer.cli.output import count, noted, say_json
+from mercer.cli.output import noted, say_json
+from mercer.points.words import count
 
 EXAMPLES = examples(
     "mercer score price.mercer test.csv",

@@ -11,9 +11,10 @@ from rich.text import Text
 from mercer.cli import options, terminal
 from mercer.cli.errors import guarded
 from mercer.cli.options import examples
-from mercer.cli.output import certificate_facts, count, noted, say_json, seconds
+from mercer.cli.output import certificate_facts, noted, say_json
 from mercer.cli.telling import certificate_lines, measure_name
 from mercer.cli.terminal import indented
+from mercer.points.words import count, seconds
 
 EXAMPLES = examples(
     "mercer show price.mercer",

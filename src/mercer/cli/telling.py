@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from mercer.cli import terminal
-from mercer.cli.output import count, seconds, size
+from mercer.cli.output import size
 from mercer.cli.rows import Examples, name_of
 from mercer.cli.scores import Score, baseline, within
 from mercer.cli.terminal import indented
+from mercer.points.words import count, seconds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ from mercer.certify import Certificate
 from mercer.cli import options, terminal
 from mercer.cli.errors import CHECK_FAILED, fail, guarded
 from mercer.cli.options import examples
-from mercer.cli.output import certificate_facts, count, noted, say_json
+from mercer.cli.output import certificate_facts, noted, say_json
+from mercer.points.words import count
 
 EXAMPLES = examples(
     "mercer verify price.mercer houses.csv",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import beta
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section
 from mercer.report.judged import LEVELS, Judged
 from mercer.report.machine import Machine
 from mercer.report.svg import Chart
-from mercer.report.words import clip, count, number, percent
+from mercer.report.words import clip, number, percent
 
 _BINS = 10
 _INTERVAL = 0.95

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section, Table
 from mercer.report.scales import Bands, Linear, span
 from mercer.report.story import Story
 from mercer.report.svg import Chart, tag
-from mercer.report.words import clip, count, listed, number, percent
+from mercer.report.words import clip, listed, number, percent
 
 _ROWS = 20_000  # rows of which columns are drawn
 _BARS = 14  # of a column's small picture

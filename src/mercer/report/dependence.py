@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure
 from mercer.report.clock import Clock
 from mercer.report.data import as_numbers
@@ -14,7 +15,7 @@ from mercer.report.importance import groups
 from mercer.report.machine import Machine
 from mercer.report.scales import Bands, span
 from mercer.report.svg import LETTER, Chart
-from mercer.report.words import clip, count, number
+from mercer.report.words import clip, number
 
 _PLACES = 24
 _LINES = 5  # classes that are drawn

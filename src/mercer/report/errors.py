@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Section, Table
 from mercer.report.judged import Judged
 from mercer.report.machine import Machine
 from mercer.report.scales import Bands, span
 from mercer.report.svg import LETTER, Chart, shade
-from mercer.report.words import clip, count, number, percent
+from mercer.report.words import clip, number, percent
 
 _WRITTEN = 9  # classes up to which counts are written into the cells
 _CLASSES = 30  # classes that are drawn

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section
 from mercer.report.clock import Clock, pace
 from mercer.report.machine import Machine
 from mercer.report.scales import Bands, Linear, span
 from mercer.report.story import Story
 from mercer.report.svg import Chart
-from mercer.report.words import clip, count, listed, number, percent
+from mercer.report.words import clip, listed, number, percent
 
 _TURNS = 5
 _FEWEST, _MOST = 60, 2000

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators.multiclass import one_vs_rest
+from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section, Table
 from mercer.report.data import as_numbers
 from mercer.report.machine import Machine, draw
 from mercer.report.scales import span
 from mercer.report.svg import LETTER, Chart
-from mercer.report.words import clip, count, number, percent, value
+from mercer.report.words import clip, number, percent, value
 
 _ROWS = 12  # rows of the table
 _COLUMNS = 4  # columns of the data in it

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from mercer.points.words import count
 from mercer.report.clock import Clock, pace
 from mercer.report.machine import Machine, draw
 from mercer.report.story import Story
-from mercer.report.words import count
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975])
 _FEWEST, _MOST = 500, 20_000

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mercer.points.words import count, seconds
 from mercer.report.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
 from mercer.report.calibration import calibration_section
 from mercer.report.clock import Clock, pace
@@ -31,7 +32,7 @@ from mercer.report.search_map import search_section
 from mercer.report.spent import timings_section
 from mercer.report.story import Story
 from mercer.report.winner import winner_section
-from mercer.report.words import brief, clip, count, number, seconds
+from mercer.report.words import brief, clip, number
 
 _FOLDER = Path(__file__).parent
 _DRAWN = 400  # rows of which the boundary is drawn

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from contourpy import FillType, contour_generator
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure
 from mercer.report.clock import Clock
 from mercer.report.data import as_numbers
@@ -15,7 +16,7 @@ from mercer.report.dependence import averaged
 from mercer.report.machine import Machine
 from mercer.report.scales import Linear, span
 from mercer.report.svg import STEPS, Chart, path
-from mercer.report.words import clip, count, number, tick
+from mercer.report.words import clip, number, tick
 
 _PLACES = 26  # on each axis
 _POINTS = 260

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section
 from mercer.report.scales import Bands, span
 from mercer.report.svg import STEPS, Chart, shade
-from mercer.report.words import clip, count, named, number, tick
+from mercer.report.words import clip, named, number, tick
 
 _BELOW = 2.0  # the shades reach so far below the best, in units of its distance from the median
 _FAR = 5.0  # and the picture of the families so far

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from mercer.points.words import seconds
 from mercer.report.blocks import Figure, Figures, Section
 from mercer.report.scales import Bands
 from mercer.report.story import Story
 from mercer.report.svg import Chart
-from mercer.report.words import clip, percent, seconds
+from mercer.report.words import clip, percent
 
 
 def timings_section(story: Story, report: float) -> Section:

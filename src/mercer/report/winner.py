@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mercer.points.words import count, seconds
 from mercer.report.blocks import Code, Facts, Prose, Section, Tree
 from mercer.report.machine import Machine
-from mercer.report.words import brief, count, number, seconds
+from mercer.report.words import brief, number
 
 _CHECK = "print(model.certificate_.verify(X, y))  # X, y: what the model was fitted to"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.points.words import count
 from mercer.selection.auto_kernels import REASONS, Look
 from mercer.selection.auto_search import Search, Stage, Trial, spread
 
@@ -63,7 +64,7 @@ def told(look: Look, search: Search, stages: list[Stage]) -> Account:
 
 def seen_sentences(look: Look) -> str:
     """Say what the data look like."""
-    what = f"{look.rows:,} rows of {plural(look.columns, 'number')}"
+    what = f"{look.rows:,} rows of {count(look.columns, 'number')}"
     if look.categories:
         what += f", {len(look.categories):,} of which stand for categories"
     said = [f"The data: {what}."]
@@ -71,7 +72,7 @@ def seen_sentences(look: Look) -> str:
         said.append("The columns have very different deviations, so that each is measured in its own.")
     if look.copies:
         said.append(
-            f"{plural(look.copies, 'row')} {'repeats' if look.copies == 1 else 'repeat'} an earlier one; copies of a "
+            f"{count(look.copies, 'row')} {'repeats' if look.copies == 1 else 'repeat'} an earlier one; copies of a "
             "row in other folds make scores look better than they are."
         )
     return " ".join(said)
@@ -94,11 +95,11 @@ def search_sentences(search: Search, stages: list[Stage]) -> str:
     for number, stage in enumerate(stages):
         cells = sum(trial.folds for trial in stage.trials)
         kernels = len({trial.candidate.kernel for trial in stage.trials})
-        prices = f" and {plural(len(stage.prices), 'value')} of {search.price}" if search.price else ""
+        prices = f" and {count(len(stage.prices), 'value')} of {search.price}" if search.price else ""
         which = ("of this list", "of the families that might be the best", "of those")[min(number, 2)]
         said.append(
-            f"{'Then' if number else 'Tried:'} {plural(kernels, 'kernel')} {which}{prices} on "
-            f"{plural(len(stage.rows), 'row')} in {len(stage.splits)} folds, {cells:,} fits in {stage.seconds:.1f} s"
+            f"{'Then' if number else 'Tried:'} {count(kernels, 'kernel')} {which}{prices} on "
+            f"{count(len(stage.rows), 'row')} in {len(stage.splits)} folds, {cells:,} fits in {stage.seconds:.1f} s"
             + (f" ({_left(stage)} left early as hopeless)" if _left(stage) and not stage.interrupted else "")
             + "."
         )
@@ -130,7 +131,7 @@ def choice_sentences(search: Search, stages: list[Stage]) -> str:
         said.append(f"Worse by more than the standard error of the difference: {each}.")
     if same:
         said.append(
-            f"{plural(len(same), 'other candidate')} of {len(stage.trials):,} "
+            f"{count(len(same), 'other candidate')} of {len(stage.trials):,} "
             f"{'is' if len(same) == 1 else 'are'} within one standard error of the winner."
         )
     simple = [t for t in near if _simplicity(t) < _simplicity(winner)]
@@ -197,7 +198,7 @@ def described(trial: Trial, price: str | None) -> str:
 def score_text(trial: Trial, search: Search) -> str:
     """A score with its standard error."""
     error = f" ± {trial.error:.2g}" if np.isfinite(trial.error) else ""
-    return f"{scoring_name(search.scoring)} {trial.mean:.4g}{error} (standard error over {plural(trial.folds, 'fold')})"
+    return f"{scoring_name(search.scoring)} {trial.mean:.4g}{error} (standard error over {count(trial.folds, 'fold')})"
 
 
 def difference(winner: Trial, other: Trial) -> str:
@@ -212,11 +213,6 @@ def scoring_name(scoring: Any) -> str:
         return scoring
     found = getattr(scoring, "_score_func", scoring)
     return str(getattr(scoring, "name", None) or getattr(found, "__name__", type(found).__name__))
-
-
-def plural(count: int, noun: str) -> str:
-    """A number of things."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _brief(kernel: Any) -> str:

@@ -19,7 +19,8 @@ from mercer.certify import Certificate
 from mercer.estimators.base import Recheck
 from mercer.estimators.parameters import Rules, check_parameters, whole
 from mercer.kernels import Kernel
-from mercer.selection.auto_account import Account, plural, scoring_name, told
+from mercer.points.words import count
+from mercer.selection.auto_account import Account, scoring_name, told
 from mercer.selection.auto_kernels import Candidate, Look, given_kernels, kernel_list, look_at
 from mercer.selection.auto_search import Clock, Search, Stage, first_look, sample
 from mercer.tables import TableEncoder
@@ -259,7 +260,7 @@ class AutoModel(BaseEstimator):
         listed = ", ".join(f"{_KINDS.get(kind, kind)} {number:,}" for kind, number in kinds.most_common())
         gone = [column.name for column in columns if not column.made]
         dropped = f" Dropped: {', '.join(gone[:8])}{', ...' if len(gone) > 8 else ''}." if gone else ""
-        account.seen += f" They were made of {plural(len(columns), 'column')}: {listed}.{dropped}"
+        account.seen += f" They were made of {count(len(columns), 'column')}: {listed}.{dropped}"
         account.seen += f" {self._target_sentences(target)}"
         claim = self.certificate_
         state = "converged" if claim.converged else f"NOT converged ({claim.stopped})"

@@ -13,7 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.estimators import SVC
 from mercer.estimators.labels import numbered, shown
 from mercer.estimators.multiclass import pair_index
-from mercer.selection.auto_account import plural, scoring_name
+from mercer.points.words import count
+from mercer.selection.auto_account import scoring_name
 from mercer.selection.auto_base import AutoModel
 from mercer.selection.auto_calibration import pair_maps, probabilities
 
@@ -177,13 +178,13 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         return (
             f"The target has {len(counts)} classes; the largest, {shown(most)}, is {counts.max() / len(y):.1%} of the "
             "rows, which is the accuracy of naming it always; the smallest, "
-            f"{shown(least)}, has {plural(int(counts.min()), 'row')}."
+            f"{shown(least)}, has {count(int(counts.min()), 'row')}."
         )
 
     def _model_sentences(self) -> str:
         n, of = len(self.estimator_.support_), self.estimator_.shape_fit_[0]
-        said = f"{plural(n, 'support vector')} of {of:,} rows. Probabilities are a logistic map of the margins"
-        held = f" of {plural(len(self.held_out_['rows']), 'row')} that were held out"
+        said = f"{count(n, 'support vector')} of {of:,} rows. Probabilities are a logistic map of the margins"
+        held = f" of {count(len(self.held_out_['rows']), 'row')} that were held out"
         if len(self.classes_) > 2:
             return f"{said}{held}, one for each of {len(self.calibration_['slope'])} pairs of classes, and coupled."
         even = -self.calibration_["offset"][0] / self.calibration_["slope"][0]

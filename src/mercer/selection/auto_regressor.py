@@ -14,8 +14,9 @@ from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators import KernelRidge
+from mercer.points.words import count
 from mercer.selection.answers import KnownRegressor
-from mercer.selection.auto_account import plural, scoring_name
+from mercer.selection.auto_account import scoring_name
 from mercer.selection.auto_base import AutoModel
 from mercer.selection.auto_calibration import conformal_quantiles
 
@@ -140,7 +141,7 @@ class AutoRegressor(RegressorMixin, AutoModel):
 
     def _model_sentences(self) -> str:
         low, high = self._back(conformal_quantiles(self.residuals_, np.array([0.05, 0.95])))
-        n = plural(len(self.residuals_), "row")
+        n = count(len(self.residuals_), "row")
         if self.target_scale_ == "log":
             return f"Nine in ten of {n} that were held out lie between {low:.3g} and {high:.3g} times the prediction."
         return f"Nine in ten of {n} that were held out lie between {low:.3g} and {high:+.3g} of the prediction."

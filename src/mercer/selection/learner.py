@@ -16,9 +16,9 @@ from mercer.kernels.stationary import Radial
 from mercer.points import Points
 from mercer.selection.learned import Learned, account
 from mercer.selection.leave_one_out import LeaveOneOut
-from mercer.selection.profile import Profile
 from mercer.solvers.control import Control
 from mercer.solvers.gp import Evidence
+from mercer.solvers.gp_profile import Profile
 from mercer.solvers.gp_search import Tuned, tune
 from mercer.solvers.gp_space import NOISE, Space, last_part, space_of
 
