@@ -8,7 +8,7 @@ from mercer.kernels import RBF
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import directions
 from mercer.solvers.control import Control
-from mercer.solvers.directions import Directions
+from mercer.solvers.directions import Directions, _Model
 from mercer.solvers.products import Products
 from mercer.solvers.squared_norm import Task
 from mercer.solvers.systems import Systems
@@ -68,6 +68,65 @@ def test_rows_without_curvature_take_no_part_in_products(monkeypatch):
     assert np.allclose(K_step, K @ step, atol=1e-5 * np.abs(K_step).max())
     assert np.linalg.norm(step - whole) <= 1e-2 * np.linalg.norm(whole)
     assert offset == pytest.approx(other, rel=1e-2)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic()], ids=repr)
+def test_a_step_may_end_near_the_minimum_of_the_model(loss, intercept, monkeypatch):
+    task, K, v, a, r = at(loss, intercept)
+    counts = []
+    product = Products.__call__
+
+    def counted(self, V, single=False):
+        counts[-1] += 1
+        return product(self, V, single)
+
+    monkeypatch.setattr(Products, "__call__", counted)
+    u, d, value = task.slopes(v), task.bends(v), 1e6
+
+    def gain(step, offset):
+        e = K @ step + offset
+        return -(u @ e + STRENGTH * a @ (K @ step) + 0.5 * d @ e**2 + 0.5 * STRENGTH * step @ (K @ step))
+
+    gains = []
+    for share in (0.3, 1e-2, 1e-4):
+        counts.append(0)
+        task = at(loss, intercept)[0]  # whose preconditioner has learnt nothing yet
+        found = Directions(task, np.ones(len(a)))
+        found.systems.rank = 4
+        step, offset, _ = found.find(task, v, a, r, 1e-12, share, value)
+        gains.append(gain(step, offset))
+    assert counts[0] < counts[1] < counts[2]
+    best = max(gains)
+    assert gains[0] >= (1 - 0.3) * best > 0
+    assert gains[1] >= (1 - 1e-2) * best
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_gap_of_the_model_is_that_of_its_dual(intercept):
+    task, K, v, a, r = at(SquaredHinge(), intercept, n=200)
+    u, d = task.slopes(v), task.bends(v)
+    active = d > 0
+    rest = np.where(active, 0.0, -r / STRENGTH)
+    rng = np.random.default_rng(1)
+    A = np.zeros((200, 2))
+    A[active] = rng.standard_normal((active.sum(), 2)) * np.array([0.01, 1.0]) + np.array([0.0, 5.0])
+    model = _Model(task, v, a, r, rest, K @ rest, active, 0.1, 1.0)
+    gap, gain = model.judge(A[active], (K @ A)[active])
+    offset = (a.sum() + rest.sum() + A[:, 0].sum()) / A[:, 1].sum() if intercept else 0.0
+    s = rest + A[:, 0] - offset * A[:, 1]
+    e = K @ s + offset
+    primal = u @ e + STRENGTH * a @ K @ s + 0.5 * d @ e**2 + 0.5 * STRENGTH * s @ K @ s
+    assert gain == pytest.approx(-primal)
+    # The model is sum_i q_i(h(x_i) + t - f(x_i)) + strength/2 |h|^2 - strength/2 |f|^2 at h = f + s, where
+    # q_i(e) = u_i e + d_i e^2 / 2; its dual point is -strength times the coefficients of h.
+    h = a + s
+    g = -STRENGTH * h
+    assert np.allclose(g[~active], u[~active])
+    assert not intercept or abs(g.sum()) < 1e-9
+    conjugates = np.sum((g - u)[active] ** 2 / (2 * d[active]))
+    dual = -conjugates - g @ K @ a - 0.5 * STRENGTH * h @ K @ h - 0.5 * STRENGTH * a @ K @ a
+    assert gap == pytest.approx(primal - dual)
 
 
 def test_rough_systems_take_fewer_products_as_the_preconditioner_learns(monkeypatch):

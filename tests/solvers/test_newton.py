@@ -197,3 +197,30 @@ def test_the_gap_is_known_without_a_conjugate():
     other, _ = run(Logistic(), X, y, 0.1, tol=1e-8)
     assert one.stopped == "converged"
     assert one.primal == pytest.approx(other.primal, rel=1e-8)
+
+
+def test_a_product_shows_how_far_the_dual_point_is(monkeypatch):
+    """-strength a, where it is outside of the conjugate's domain, is put right, and what that does in H is computed."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = np.where(X[:, 0] > 0.3 * rng.standard_normal(300), 1.0, -1.0)
+    gram, strength = Gram(RBF(1.0), X), 0.1
+    control = Control()
+    exact, _ = run(SquaredHinge(), X, y, strength, intercept=False)
+    a = exact.a - 1e-3 * y  # rows that had no coefficient have one of the wrong sign
+    task = Task(Systems(gram, control), y, SquaredHinge(), np.ones(300), False, strength, a)
+    monkeypatch.setattr(newton, "_CHEAP", 0)
+    solver = Newton(task, Journal(control, (y,)))
+    loose, tight = solver._look(0.0, product=False), solver._look(0.0)
+    assert tight.gap < 0.9 * loose.gap
+    K = gram.dense()
+    for point in (loose, tight):
+        u = point.u  # of the losses; the dual is - sum of conjugates - |u|_K^2 / (2 strength)
+        assert np.all(y * u <= 0)
+        conjugates = float((y * u + u**2 / 4).sum())
+        assert point.conjugates == pytest.approx(conjugates)
+        dual = -conjugates - float(u @ K @ u) / (2 * strength)
+        assert dual <= exact.primal + 1e-9
+        assert point.gap >= point.primal - dual - 1e-9
+    assert tight.gap == pytest.approx(tight.primal - dual)
+    assert tight.pull == pytest.approx(float(u @ K @ u))

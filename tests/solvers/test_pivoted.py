@@ -103,3 +103,40 @@ def test_points_without_a_finite_shift_take_no_part():
     found = p.precondition(shift)(V)
     assert np.allclose(found[rows], p.precondition(shift[rows], rows)(V[rows]))
     assert not np.delete(found, rows, axis=0).any()
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_only_what_has_changed_is_weighted_again(single):
+    rng = np.random.default_rng(4)
+    p = Pivoted(Products(Gram(RBF(scale=1.5), X)), 60, single, spare=5)
+    K = Gram(RBF(scale=1.5), X).dense()
+    shift, V = rng.uniform(0.1, 2.0, 300), rng.standard_normal((300, 2))
+    for change in ("grow", "few", "learn", "many", "none", "off", "grow", "on"):
+        if change == "grow":
+            p.grow(20)
+        elif change == "learn":
+            W = rng.standard_normal((300, 3))
+            assert p.learn(W, K @ W) > 0
+        else:
+            count = {"few": 30, "many": 280, "none": 0, "off": 40, "on": 300}[change]
+            some = rng.choice(300, count, replace=False)
+            shift[some] = np.inf if change == "off" else rng.uniform(0.1, 2.0, count)
+        part = np.flatnonzero(np.isfinite(shift))
+        R = p.R[:, part].astype(float)
+        expected = np.linalg.solve(R.T @ R + np.diag(shift[part]), V[part])
+        assert np.allclose(p.precondition(shift)(V)[part], expected, atol=1e-4 if single else 1e-10), change
+        assert np.allclose(p.precondition(shift[part], part)(V[part]), expected, atol=1e-4 if single else 1e-10)
+
+
+def test_weights_that_are_nearly_right_stay():
+    rng = np.random.default_rng(5)
+    p = grown(Gram(RBF(scale=1.5), X), 40)
+    R, V = p.R, rng.standard_normal((300, 1))
+    first = rng.uniform(0.1, 2.0, 300)
+    second = first * np.where(np.arange(300) < 200, rng.uniform(0.95, 1.05, 300), 4.0)
+    p.precondition(first)
+    found = p.precondition(second, slack=0.1)(V)
+    mixed = np.where(np.arange(300) < 200, first, second)
+    assert np.allclose(found, np.linalg.solve(R.T @ R + np.diag(mixed), V), atol=1e-10)
+    exact = p.precondition(second)(V)
+    assert np.allclose(exact, np.linalg.solve(R.T @ R + np.diag(second), V), atol=1e-10)

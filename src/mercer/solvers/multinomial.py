@@ -131,9 +131,9 @@ class Multinomial:
         rounding += sway * (sway * self.size / (2.0 * strength))
         kkt, conjugates = float(np.abs(KR).max()) / strength, float(np.vdot(U, V)) - loss
         dual = dual_point(task, self.A, V, U, self.lengths, task.weights * (1.0 - (U**2).sum(axis=1) / 2.0 + 1e-12))
-        if dual is not None and dual[0] < gap:
-            gap, U, conjugates = dual[0], dual[1], dual[3]
-            pull = (strength * math.sqrt(max(square, 0.0)) + dual[2]) ** 2
+        if dual is not None and dual.gap < gap:
+            gap, U, conjugates = dual.gap, dual.u, dual.conjugates
+            pull = (strength * math.sqrt(max(square, 0.0)) + dual.apart) ** 2
         self._KR, self._R = KR, R
         pull = max(pull, 0.0)
         A, F = self.A.copy(), self.F.copy()

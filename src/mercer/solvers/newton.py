@@ -16,6 +16,7 @@ from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, held
 EXACT = 2500  # points up to which each Newton system is factorised
 _FORCING = 3e-2  # the relative residual to which the first systems are solved, otherwise
 _SHARE = 0.5  # of the root of the gain that a step promises, to which the next system is solved
+_ENOUGH = 0.02  # of what a step gains, by which it may miss the minimum of Newton's model
 _TIGHTEST = 1e-5  # where steps are cut short, which may be the fault of their systems
 _STEPS = 2000  # after which something is wrong with the loss
 _CHEAP = 2000  # points up to which the gap is computed at each step
@@ -64,7 +65,7 @@ class Newton:
         self.size = float(self.diagonal.max())
         self.lengths = np.sqrt(self.diagonal)
         self.directions = Directions(task, self.diagonal)
-        self.forcing = _FORCING
+        self.forcing, self.share = _FORCING, _ENOUGH
         self._v: tuple = (None, 0.0, self.f)
         self._aside = False  # whether the strength is not that of the problem
         self._short = 0  # steps in a row that were cut short
@@ -179,8 +180,9 @@ class Newton:
     def _look(self, tol: float = 0.0, product: bool = True) -> Point:
         """Return the current point with its gap; the offset is settled first, so that u is a dual point.
 
-        Of two dual points, -strength a and the slopes of the losses, the one with the smaller gap counts; the second
-        takes a product with K, which is spared if the first will do, or if `product` is False.
+        Of two dual points, -strength a and the slopes of the losses, the one with the smaller gap counts. The second,
+        and how far the first is from where it must be, take a product with K, which is spared if a bound will do, or if
+        `product` is False.
         """
         task, strength = self.task, self.task.strength
         self.b = task.settle(self.f, self.b)
@@ -190,16 +192,22 @@ class Newton:
         gap, pull, kkt, conjugates = math.inf, math.inf, math.inf, float(u @ v) - loss
         dual = dual_point(task, self.a, v, u, self.lengths, d)
         if dual is not None:
-            gap, apart, others = dual[0], dual[2], dual[3]
-            pull = (strength * math.sqrt(max(square, 0.0)) + apart) ** 2
+            gap, pull = dual.gap, (strength * math.sqrt(max(square, 0.0)) + dual.apart) ** 2
             with np.errstate(all="ignore"):
                 away = np.abs(strength * self.a + u) / d
             kkt = float(away[d > 1e-12 * float(d.max())].max(initial=0.0))
         primal = loss + 0.5 * strength * square
-        if len(task) <= _CHEAP or (product and gap > tol * abs(primal)):
+        known = dual is not None and not self.a.any()  # the start; the other dual point is far away, too
+        if len(task) <= _CHEAP or (product and gap > tol * abs(primal) and not known):
             r = strength * self.a + u
-            Kr = self.systems.product(r)
+            both = self.systems.product(np.stack([r] if dual is None else [r, dual.rest], axis=1))
+            Kr = both[:, 0]
             other = abs(float(r @ Kr)) / (2.0 * strength)
+            if dual is not None:
+                K_rest = both[:, 1]
+                exact = dual.missing + abs(float(dual.rest @ K_rest)) / (2.0 * strength)
+                if exact < gap:
+                    gap, pull = exact, max(float(dual.u @ (K_rest - strength * self.f)), 0.0)
             if other <= gap:
                 gap, pull = other, max(float(u @ (Kr - strength * self.f)), 0.0)
                 kkt, dual = float(np.abs(Kr).max()) / strength, None
@@ -208,7 +216,7 @@ class Newton:
         rounding = 4.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum()) + noise * sway)
         rounding += sway * (sway * self.size / (2.0 * strength))
         if dual is not None:
-            u, conjugates = dual[1], others
+            u, conjugates = dual.u, dual.conjugates
         a, f = self.a.copy(), self.f.copy()
         return Point(a, self.b, f, u, loss, square, gap, pull, conjugates, kkt, rounding, strength)
 
@@ -228,7 +236,7 @@ class Newton:
         v = self.v
         u = task.slopes(v)
         r = strength * self.a + u
-        step, shift, Ks = self.directions.find(task, v, self.a, r, self.forcing)
+        step, shift, Ks = self.directions.find(task, v, self.a, r, self.forcing, self.share, self.value)
         slope = float(r @ Ks) + float(u.sum()) * shift
         if not slope < 0:  # rounding, or a system solved too roughly: the gradient descends in any case
             self.forcing = max(0.01 * self.forcing, 1e-12)
@@ -249,7 +257,9 @@ class Newton:
         size = max(abs(self.value), 1e-300)
         if t == 1.0 and self._last <= _LOCAL * size and predicted > 0.1 * self._last:
             self.forcing *= 0.1  # close by, only inexact steps make slow progress
+            self.share = max(0.1 * self.share, _TIGHTEST)
         elif t < 0.5:
+            self.share = max(0.3 * self.share, _TIGHTEST)
             tightest = _TIGHTEST if self._short > 1 else ROUGH
             self.forcing = max(0.1 * self.forcing, min(self.forcing, tightest))
         self.forcing = max(min(self.forcing, _SHARE * math.sqrt(predicted / size)), 1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
@@ -12,6 +13,7 @@ from mercer.solvers.products import Products
 
 _CHUNK = 2048  # columns of R that are weighted at a time
 _NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 2e-15}  # of the diagonal, below which a pivot is rounding
+_COPIED = 0.5  # of the points, below which their columns of R are copied
 _SHOWN = 1e-4  # of W'KW, below which W'(K - R'R)W is rounding
 
 Precondition = Callable[[np.ndarray], np.ndarray]
@@ -50,6 +52,7 @@ class Pivoted:
         self._diagonal = products.diagonal().clip(min=0.0)
         self.left = self._diagonal.copy()  # the diagonal of K - R'R
         self._inner = np.zeros((0, 0))
+        self._last = _Weighted(np.zeros(products.n), np.zeros((0, 0)))
         self._rng = np.random.default_rng(seed)
         self.exhausted = not self.left.any()
         self._share = 1.0
@@ -170,21 +173,50 @@ class Pivoted:
             self._inner = whole
         return self._inner
 
-    def _weighted(self, R: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-        """Return R diag(inverse) R'."""
+    def _weighted(self, weights: np.ndarray) -> np.ndarray:
+        """Return R diag(weights) R', of which only what rows and weights have changed is computed."""
+        R, last = self.R, self._last
+        done = len(last.inner)
+        changed = np.flatnonzero(weights != last.weights)
+        if len(changed) > 0.5 * np.count_nonzero(weights):
+            done, changed = 0, np.flatnonzero(weights)
+        whole = np.zeros((len(R), len(R)))
+        if done:
+            whole[:done, :done] = last.inner
+            if done < len(R):
+                old = np.flatnonzero(last.weights)
+                whole[done:] = self._sum(old, lambda some, w: (some[done:] * w) @ some.T, last.weights)
+                whole[:done, done:] = whole[done:, :done].T
+        change = weights[changed] - (last.weights[changed] if done else 0.0)
+        for sign in (1.0, -1.0):  # a matrix times its own transpose takes half the time
+            some = changed[sign * change > 0]
+            if len(some):
+                root = np.zeros(len(weights))
+                root[some] = np.sqrt(sign * change[sign * change > 0])
+                whole += sign * self._sum(some, _square, root)
+        self._last = _Weighted(weights, whole)
+        return whole.copy()
 
-        def part(cols: slice) -> np.ndarray:
-            total = np.zeros((len(R), len(R)))
-            for i in range(cols.start, cols.stop, _CHUNK):
-                some = slice(i, min(i + _CHUNK, cols.stop))
-                root = R[:, some] * np.sqrt(inverse[some]).astype(R.dtype)
-                total += root @ root.T
+    def _sum(
+        self, columns: np.ndarray, product: Callable[[np.ndarray, np.ndarray], np.ndarray], weights: np.ndarray
+    ) -> np.ndarray:
+        """Return the sum of what `product` makes of some columns of R and their weights, in float64."""
+
+        def part(share: slice) -> np.ndarray:
+            total: np.ndarray | None = None
+            for i in range(share.start, share.stop, _CHUNK):
+                some = columns[i : min(i + _CHUNK, share.stop)]
+                whole = some[-1] - some[0] == len(some) - 1
+                block = self.R[:, some[0] : some[-1] + 1] if whole else self.R[:, some]
+                found = product(block, weights[some].astype(self.dtype))
+                total = found.astype(np.float64) if total is None else np.add(total, found, out=total)
+            assert total is not None
             return total
 
-        return np.asarray(np.sum(run(part, shares(R.shape[1])), axis=0))
+        return np.asarray(np.sum(run(part, shares(len(columns))), axis=0))
 
-    def precondition(self, shift: np.ndarray, rows: np.ndarray | None = None) -> Precondition:
-        r"""Return the function V -> (R'R + diag(shift))^-1 V, by Woodbury's formula.
+    def precondition(self, shift: np.ndarray, rows: np.ndarray | None = None, slack: float = 0.0) -> Precondition:
+        r"""Return the function V -> (R'R + D)^-1 V with D = diag(shift), by Woodbury's formula.
 
         .. math:: D^{-1} - D^{-1} R^T (I + R D^{-1} R^T)^{-1} R D^{-1}
 
@@ -194,16 +226,29 @@ class Pivoted:
             One positive number per point; infinite for those that take no part.
         rows
             The points that take part; None for all.
+        slack
+            How far, relatively, 1 / D may be from 1 / shift: what was there for the last shift then need not change.
         """
-        inverse = 1.0 / shift
+        n = self.products.n
         if not self.rank:
+            inverse = 1.0 / shift
             return lambda V: V * inverse[:, None]
-        R = self.R if rows is None else np.ascontiguousarray(self.R[:, rows])
-        inner = self._gram() * inverse[0] if rows is None and np.ptp(shift) == 0 else self._weighted(R, inverse)
+        if rows is None and np.ptp(shift) == 0:
+            weights = 1.0 / shift
+            inner = self._gram() * weights[0]
+        else:
+            weights = np.zeros(n)
+            weights[slice(None) if rows is None else rows] = 1.0 / shift
+            near = np.abs(weights - self._last.weights) <= slack * np.minimum(weights, self._last.weights)
+            weights[near] = self._last.weights[near]
+            inner = self._weighted(weights)
         factor = _factor(inner)
+        copied = rows is not None and len(rows) < _COPIED * n
+        R = np.ascontiguousarray(self.R[:, rows]) if copied else self.R
+        inverse = weights[rows] if copied else weights
 
         def apply(V: np.ndarray) -> np.ndarray:
-            U = V * inverse[:, None]
+            U = inverse[:, None] * V
             size = np.abs(U).max(axis=0)
             size = np.where(size > 0, size, 1.0)
             rounded = (U / size).astype(self.dtype, copy=False)
@@ -213,7 +258,28 @@ class Pivoted:
             back = np.concatenate(run(lambda c: R[:, c].T @ inside, shares(R.shape[1])))
             return np.asarray(U - back * (size * inverse[:, None]))
 
-        return apply
+        if rows is None or copied:
+            return apply
+
+        def scattered(V: np.ndarray) -> np.ndarray:
+            wide = np.zeros((n, V.shape[1]))
+            wide[rows] = V
+            return np.asarray(apply(wide)[rows])
+
+        return scattered
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """R diag(weights) R', as far as R went."""
+
+    weights: np.ndarray
+    inner: np.ndarray
+
+
+def _square(some: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    scaled = some * roots
+    return np.asarray(scaled @ scaled.T)
 
 
 def _factor(inner: np.ndarray) -> tuple[np.ndarray, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,10 +130,37 @@ class Task:
         return self._slope_at_0
 
 
+class Dual(NamedTuple):
+    """A dual point.
+
+    Attributes
+    ----------
+    gap
+        At most this is between primal and dual.
+    u
+        The point.
+    apart
+        At least the length of what `rest` makes in H.
+    conjugates
+        The sum of the conjugates at u.
+    missing
+        The part of the gap that the losses have; the other is |rest|^2 / (2 strength).
+    rest
+        strength a + u.
+    """
+
+    gap: float
+    u: np.ndarray
+    apart: float
+    conjugates: float
+    missing: float
+    rest: np.ndarray
+
+
 def dual_point(
     task: Task, a: np.ndarray, v: np.ndarray, u: np.ndarray, lengths: np.ndarray, spread: np.ndarray
-) -> tuple[float, np.ndarray, float, float] | None:
-    """Return a gap, its dual point, how far that is from -strength a, and the sum of the conjugates; None without one.
+) -> Dual | None:
+    """Return a dual point with a gap; None where there is none.
 
     No product with K is needed. The dual point is -strength a, or the loss's own slope u_i where that is outside of the
     conjugate's domain. The gap is then the sum of what is missing to equality in the inequality of Fenchel and Young,
@@ -167,13 +194,13 @@ def dual_point(
             found = found - (np.outer(share, found.sum(axis=0)) if wide else share * found.sum())
         terms = loss.value(y, v) + loss.conjugate(y, found / column)
         terms = w * terms - (np.einsum("ij,ij->i", v, found) if wide else v * found)
-    gap = float(np.maximum(terms, 0.0)[inside].sum())
+    missing = float(np.maximum(terms, 0.0)[inside].sum())
     rest = task.strength * a + found
     size = np.linalg.norm(rest, axis=1) if wide else np.abs(rest)
     apart = float(size @ lengths)
-    conjugates = gap + float(np.vdot(found, v)) - task.total(v)
-    gap += apart * (apart / (2.0 * task.strength))
-    return (gap, found, apart, conjugates) if math.isfinite(gap) else None
+    conjugates = missing + float(np.vdot(found, v)) - task.total(v)
+    gap = missing + apart * (apart / (2.0 * task.strength))
+    return Dual(gap, found, apart, conjugates, missing, rest) if math.isfinite(gap) else None
 
 
 @dataclass
