@@ -15,8 +15,8 @@ from mercer.solvers.squared_norm import EPS, Task
 
 _FLOPS = 25e9  # of a factorisation, in a second
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
-_LEARNED = 64  # products at most from which the preconditioner learns
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
+_LEARNED = 64  # products at most from which the preconditioner learns
 _FEW = 0.95  # of the rows, below which the others are left out of products
 _FLOOR = 1e-5  # of the root of the model's gap, below which they are good for nothing
 _REMAINS = 0.05  # of the objective that remains, to which the error of a step is compared if more is gained
@@ -249,12 +249,11 @@ class _Model:
 
     def judge(self, A: np.ndarray, K_A: np.ndarray) -> tuple[float, float]:
         """Return the gap of the model at a step, and by how much the model is smaller there than at 0."""
-        s, e, offset = A[:, 0], self.K_rest + K_A[:, 0], 0.0
-        own = K_A[:, 0]
+        s, own, offset = A[:, 0], K_A[:, 0], 0.0
         if self.intercept:
             offset = _offset(self.sum + float(s.sum()), A[:, 1])
             s, own = s - offset * A[:, 1], own - offset * K_A[:, 1]
-            e = self.K_rest + own
+        e = self.K_rest + own
         across = float(self.K_rest @ s)  # what the other rows' steps do there, and so what these do at the others
         falls = float(self.r @ e) - self.strength * (self.square + across) + self.slopes * offset
         e = e + offset

@@ -240,6 +240,7 @@ class Newton:
         slope = float(r @ Ks) + float(u.sum()) * shift
         if not slope < 0:  # rounding, or a system solved too roughly: the gradient descends in any case
             self.forcing = max(0.01 * self.forcing, 1e-12)
+            self.share = max(0.01 * self.share, _TIGHTEST)
             step, shift = -r / strength, 0.0
             Ks = self.systems.product(step)
             slope = float(r @ Ks)

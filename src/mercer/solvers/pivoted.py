@@ -195,7 +195,7 @@ class Pivoted:
                 root[some] = np.sqrt(sign * change[sign * change > 0])
                 whole += sign * self._sum(some, _square, root)
         self._last = _Weighted(weights, whole)
-        return whole.copy()
+        return whole
 
     def _sum(
         self, columns: np.ndarray, product: Callable[[np.ndarray, np.ndarray], np.ndarray], weights: np.ndarray
