@@ -103,7 +103,7 @@ def _draw(found: Dependence, machine: Machine, place: int, rows: int) -> Figure:
         "probability" + (f" of {clip(names[0], 18)}" if len(names) == 1 else "") if machine.classifies else "prediction"
     )
     low, high = float(means[:, 0].min()), float(means[:, 0].max())
-    title = f"{clip(found.name, 26)}: the {what} goes from {number(low, 2)} to {number(high, 2)}"
+    title = f"{clip(found.name, 26)}: the {what} lies between {number(low, 2)} and {number(high, 2)}"
     if len(names) > 1:
         title = f"{clip(found.name, 26)}: the probability of each class"
     note = f"Average over {count(rows, 'row')} in which this column is set to each value."
