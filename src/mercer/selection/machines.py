@@ -45,7 +45,7 @@ class Machines:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.models = [work.model(c) for c in range(len(work.candidates))]
+        self.models = work.models
         given = (model.get_params(deep=False) for model in self.models)
         self._rest = [repr({k: v for k, v in params.items() if k not in (_PATH, "kernel")}) for params in given]
         first = self.models[0]
@@ -70,7 +70,7 @@ class Machines:
         """Whether a search is one of machines that ask for nothing special."""
         if set(work.fit_params) - {"sample_weight"}:
             return False
-        models = [work.model(c) for c in range(len(work.candidates))]
+        models = work.models
         first = models[0]
         if not isinstance(first, PairwiseClassifier | TubeRegressor):
             return False

@@ -17,7 +17,7 @@ from mercer.solvers import Control
 from mercer.solvers.shared import SharedMatrix
 
 _KEPT = 1536 * 2**20  # bytes of matrices that are kept for later folds: fresh memory is dear
-_SHARING = 3  # kernels, from which on it pays to keep the statistics
+_SHARING, _WIDE = 3, 160  # kernels and features, from which on it pays to keep the statistics
 
 
 @dataclass
@@ -77,7 +77,8 @@ class Matrices:
 
     def _compute(self, compared: Any) -> np.ndarray | None:
         """Return kernel values from statistics that several kernels share, where there is room for them."""
-        if len(self._places) < _SHARING or not isinstance(compared.left.vectors, np.ndarray):
+        X = compared.left.vectors
+        if len(self._places) < _SHARING or not isinstance(X, np.ndarray) or X.shape[1] < _WIDE:
             return None
         with self._lock:
             if self._statistics is None:

@@ -48,7 +48,7 @@ class Ridges:
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.models = [work.model(c) for c in range(len(work.candidates))]
+        self.models = work.models
         for model in self.models:
             check_parameters(model)
         first = self.models[0]
@@ -68,7 +68,7 @@ class Ridges:
         """Whether a search is one of `KernelRidge` with plain alphas."""
         if set(work.fit_params) - {"sample_weight"} or type(work.estimator) is not KernelRidge or work.y is None:
             return False
-        models = [work.model(c) for c in range(len(work.candidates))]
+        models = work.models
         return all(
             positive(model.alpha)
             and model.alpha < np.inf

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Event, Lock
 from traceback import format_exc
 from typing import Any
@@ -78,6 +79,11 @@ class Work:
     def model(self, candidate: int) -> Any:
         """Return a new estimator with the parameters of a candidate."""
         return clone(self.estimator).set_params(**clone(self.candidates[candidate], safe=False))
+
+    @cached_property
+    def models(self) -> list[Any]:
+        """An estimator for each candidate, to be read and not to be fitted."""
+        return [self.model(c) for c in range(len(self.candidates))]
 
     def keep(self, cell: tuple[int, int], outcome: Outcome) -> None:
         """Take down what was found."""
