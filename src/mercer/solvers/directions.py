@@ -166,8 +166,12 @@ class Directions:
             return np.zeros_like(right), np.zeros_like(right)
         with one_thread_each(), systems.coarsely(float(shift.min())):
             part.use_coarse = systems.products.use_coarse
-            floor = np.maximum(pivoted.left, 10 * rounding(systems.products))
-            precondition = pivoted.precondition((shift + floor)[rows], rows if few else None, _SLACK)
+            near, least = systems.nearby(pivoted), 10 * rounding(systems.products)
+            if near is not None:
+                precondition = near.precondition(np.maximum(shift, least), rows if few else None)
+            else:
+                floor = np.maximum(pivoted.left, least)
+                precondition = pivoted.precondition((shift + floor)[rows], rows if few else None, _SLACK)
             try:
                 stopped = iterate(
                     multiply,

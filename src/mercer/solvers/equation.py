@@ -234,7 +234,12 @@ class Equation:
     def _precondition(self, single: bool) -> Precondition:
         s = self.systems
         pivoted = s.low_rank(float(self.shift.min()), float(self.tol.min()), single, self.products is s.products)
-        floor = max(pivoted.trace / s.products.n, 10 * rounding(s.products))
+        least = 10 * rounding(s.products)
+        near = s.nearby(pivoted) if len(self.groups) == 1 and self.products is s.products else None
+        if near is not None:
+            precondition = near.precondition(np.maximum(self.shift[:, 0], least))
+            return lambda V, _: precondition(V)
+        floor = max(pivoted.trace / s.products.n, least)
         ways = [
             (columns, pivoted.precondition(np.maximum(self.shift[:, columns[0]], floor), self.products.rows))
             for columns in self.groups

@@ -242,7 +242,7 @@ class Pivoted:
             near = np.abs(weights - self._last.weights) <= slack * np.minimum(weights, self._last.weights)
             weights[near] = self._last.weights[near]
             inner = self._weighted(weights)
-        factor = _factor(inner)
+        factor = lifted_factor(inner)
         copied = rows is not None and len(rows) < _COPIED * n
         R = np.ascontiguousarray(self.R[:, rows]) if copied else self.R
         inverse = weights[rows] if copied else weights
@@ -282,7 +282,7 @@ def _square(some: np.ndarray, roots: np.ndarray) -> np.ndarray:
     return np.asarray(scaled @ scaled.T)
 
 
-def _factor(inner: np.ndarray) -> tuple[np.ndarray, bool]:
+def lifted_factor(inner: np.ndarray) -> tuple[np.ndarray, bool]:
     """Return the Cholesky factor of I + inner, lifted where rounding has made it indefinite."""
     lift = 1.0
     while True:

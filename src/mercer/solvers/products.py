@@ -13,7 +13,7 @@ from mercer.points import Coarse, Comparison, Points
 from mercer.points.threads import cores, run, shares
 from mercer.solvers.matrix import single_is_enough
 
-_FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
+FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
 _BAND, _STRIP = 256, 2048  # rows that are held together, and columns computed at a time
 
 
@@ -59,7 +59,7 @@ class Products:
         gram, points = self.gram, self.points(single)
         if points is gram.left:
             return gram.comparison
-        return Comparison(gram.kernel.of, points, None, gram.comparison.formula, _FORGIVEN if single else None)
+        return Comparison(gram.kernel.of, points, None, gram.comparison.formula, FORGIVEN if single else None)
 
     @cached_property
     def exact(self) -> Comparison:
@@ -85,7 +85,7 @@ class Products:
         """Return K V at other points, by number, for V (n, k) at those that take part, from values in float32."""
         everyone = self.gram.left.single()
         formula = self.gram.comparison.formula
-        compared = Comparison(self.gram.kernel.of, everyone.take(others), self.points(True), formula, _FORGIVEN)
+        compared = Comparison(self.gram.kernel.of, everyone.take(others), self.points(True), formula, FORGIVEN)
         size = np.abs(V).max(axis=0, initial=0.0)
         size = np.where(size > 0, size, 1.0)
         return np.asarray(compared.matvec((V / size).astype(compared.dtype)) * size)

@@ -35,7 +35,6 @@ class Costs:
     def of(cls, products: Products, single: bool) -> Costs:
         """Return the costs for a kernel matrix."""
         n = products.n
-        triangle = 2 * n * n
         if products.held is not None:
             product, column = products.held.itemsize * n * n / _BYTES, 4.0 * n / _BYTES
         else:
@@ -43,7 +42,8 @@ class Costs:
             width = points.width if points.numeric and not sparse.issparse(points.vectors) else 100
             slower = 0.5 + width / 40 if products.gram.compiled else 100.0
             product, column = slower * n * n / _PAIRS[single], slower * n / _COLUMN_PAIRS[single]
-            if single and products.gram.compiled and triangle <= products.gram.budget // 3:
+            if single and products.gram.compiled and fits_half(n, products.gram.budget):
+                triangle = 2 * n * n
                 return cls(n, single, product, column, triangle / _HELD, product + _FRESH * triangle)
         return cls(n, single, product, column)
 
@@ -59,6 +59,11 @@ class Costs:
     def worth_holding(self, steps: float) -> bool:
         """Return whether so many products are faster with held bands."""
         return self.hold + steps * self.held < steps * self.product
+
+
+def fits_half(n: int, budget: int) -> bool:
+    """Return whether half of the values of the matrix may be held, in float32."""
+    return 2 * n * n <= budget // 3
 
 
 def steps(largest: float, shift: float, tol: float) -> float:

@@ -14,15 +14,20 @@ from mercer.points.budget import readable
 from mercer.solvers.cholesky import Factor
 from mercer.solvers.control import Control
 from mercer.solvers.equation import SINGLE, Answer, Equation, Listener
+from mercer.solvers.neighbours import Neighbours
 from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products
-from mercer.solvers.rank import Costs, grow, steps
+from mercer.solvers.rank import Costs, fits_half, grow, steps
 
 __all__ = ["METHODS", "Answer", "Systems"]
 
 METHODS = ("auto", "cholesky", "cg")
 _LEARNED = 256  # rows of the factor at most that are kept for what products show later
 _HARMLESS = 1e-2  # error of a coarse kernel value, in units of the shift
+_MANY = 20_000  # points from which on their neighbours are looked for
+_BESIDE = 1_024  # rows of the factor at most, where neighbours do the rest
+_SHARE = 0.75  # of the budget, for both
+_RESTS = 0.5  # of the trace of K: if the factor leaves less, more rows do more than neighbours
 _DENSE = 4_000  # points up to which a factor is cheaper than finding out how good a preconditioner is
 
 
@@ -76,6 +81,7 @@ class Systems:
         self.buffer: np.ndarray | None = None
         self.factor: tuple[Any, Factor] | None = None
         self.pivoted: Pivoted | None = None
+        self._neighbours: Neighbours | None = None
         if not gram.compiled:
             self._hold()
 
@@ -122,10 +128,40 @@ class Systems:
             spare = min(_LEARNED, room // 8)
             self.pivoted = Pivoted(self.products, self.rank or max(1, min(n, room - spare)), single, spare=spare)
         costs = Costs.of(self.products, single)
-        grow(self.pivoted, shift, tol, self.rank, costs)
+        if single and self._crowded:
+            grow(self.pivoted, shift, tol, min(self.rank or _BESIDE, _BESIDE), costs)
+        if not self._scattered(self.pivoted):
+            grow(self.pivoted, shift, tol, self.rank, costs)
         if hold and single and costs.worth_holding(steps(self.pivoted.largest, shift, tol)):
             self.products.hold_half()
         return self.pivoted
+
+    def nearby(self, pivoted: Pivoted) -> Neighbours | None:
+        """Return what is to be made of the rest of K by its nearest points; None where that does not pay.
+
+        Parameters
+        ----------
+        pivoted
+            The low-rank part.
+        """
+        if not self._scattered(pivoted):
+            return None
+        if self._neighbours is None or self._neighbours.pivoted is not pivoted:
+            self._neighbours = Neighbours(pivoted)
+        return self._neighbours
+
+    def _scattered(self, pivoted: Pivoted) -> bool:
+        """Whether K is spread over so many directions that no low-rank part takes much of it: then points matter."""
+        if not (pivoted.single and self._crowded) or self.products.kept:
+            return False
+        return pivoted.trace >= _RESTS * float(self.products.diagonal().sum())
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether there are so many points that products with K are what takes the time."""
+        n, budget = self.products.n, self.gram.budget
+        room = Neighbours.bytes(n, _BESIDE + _LEARNED) + 4 * n * (_BESIDE + _LEARNED) <= _SHARE * budget
+        return n >= _MANY and self.products.single and not fits_half(n, budget) and room
 
     @contextmanager
     def coarsely(self, shift: float) -> Iterator[None]:

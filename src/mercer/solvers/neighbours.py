@@ -1,0 +1,252 @@
+"""What a low-rank approximation of the kernel matrix leaves out, approximated by the nearest points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_solve
+
+from mercer.points import Comparison
+from mercer.points.threads import cores, run, shares
+from mercer.solvers.pivoted import Pivoted, Precondition, lifted_factor
+from mercer.solvers.products import FORGIVEN, Products
+
+_MEMBERS = 48  # points of a group
+_NEAREST = 300  # points on which a group is conditioned
+_POOL = 2048  # points among which groups are formed
+_PROBES = 4  # points of a group by which candidates are found
+_CANDIDATES = 1000  # of which the nearest are chosen by all points of the group
+_BATCH = 16  # groups whose candidates are found together
+_DAMPING = 0.5  # of the mean of the diagonal of K - R'R, added where a group is conditioned
+_CHUNK = 4096
+
+
+class Neighbours:
+    r"""K + D taken for a low-rank part and, in what it leaves, what each group of points has to do with the nearest.
+
+    .. math:: K + D \approx R^T R + (G^T G)^{-1}, \qquad
+              G_B = L_B^{-1} (I_B - W), \quad W = E_{BJ} (E_{JJ} + D_J + \epsilon)^{-1}, \quad E = K - R^T R
+
+    Groups B of points near one another stand in a random order, J are the points of earlier groups that are nearest to
+    those of B, and L_B is the Cholesky factor of the covariance of B given J (Vecchia 1988; for E, Gyger, Furrer and
+    Sigrist 2024). epsilon keeps errors of far-reaching correlations, which are not seen, from adding up.
+
+    Parameters
+    ----------
+    pivoted
+        R.
+    seed
+        Of the order.
+    """
+
+    def __init__(self, pivoted: Pivoted, seed: int = 0) -> None:
+        self.pivoted = pivoted
+        products = pivoted.products
+        rng = np.random.default_rng(seed)
+        groups = list(_groups(products, rng))
+        rng.shuffle(groups)
+        self.order = np.concatenate(groups)
+        ends = np.cumsum([len(g) for g in groups])
+        points = products.points(True).take(self.order)
+        gram = products.gram
+        compared = Comparison(gram.kernel.of, points, None, gram.comparison.formula, FORGIVEN)
+        starts = ends - [len(g) for g in groups]
+        batches = [range(i, min(i + _BATCH, len(groups))) for i in range(0, len(groups), _BATCH)]
+        found = run(lambda some: _surroundings(compared, [slice(starts[i], ends[i]) for i in some]), batches)
+        self.groups = [group for part in found for group in part]
+        self.rank = 0
+        self._R = np.empty((products.n, 0), pivoted.dtype)  # points by rows, in the order of the groups
+
+    @staticmethod
+    def bytes(n: int, rank: int) -> int:
+        """Return about how much memory so many points take beside R: R again and G R, values, and G."""
+        near = _MEMBERS + _NEAREST
+        return int(4 * n * (2 * rank + near * near / _MEMBERS + 2 * near))
+
+    def _catch_up(self) -> None:
+        """Take from the values of K what new rows of R have of them."""
+        pivoted, done = self.pivoted, self.rank
+        if pivoted.rank == done:
+            return
+        n = len(self.order)
+        whole = np.empty((n, pivoted.rank), pivoted.dtype)
+
+        def copy(rows: slice) -> None:
+            for i in range(rows.start, rows.stop, _CHUNK):
+                some = slice(i, min(i + _CHUNK, rows.stop))
+                whole[some, :done] = self._R[some]
+                whole[some, done:] = pivoted.R[done:, self.order[some]].T
+
+        run(copy, shares(n))
+        self._R, self.rank = whole, pivoted.rank
+
+        def part(first: int) -> None:
+            for group in self.groups[first :: cores()]:
+                new = whole[group.at, done:]
+                group.values -= new @ new.T
+
+        run(part, range(cores()))
+
+    def precondition(self, shift: np.ndarray, rows: np.ndarray | None = None) -> Precondition:
+        """Return the function V -> (R'R + (G'G)^-1)^-1 V, about (K + D)^-1 V, with D = diag(shift).
+
+        Parameters
+        ----------
+        shift
+            One positive number per point; infinite for those that take no part.
+        rows
+            The points of which V consists; None for all.
+        """
+        self._catch_up()
+        n, order = len(self.order), self.order
+        damping = _DAMPING * self.pivoted.trace / n
+        moved = shift[order]
+        GR = np.empty((n, self.rank), self._R.dtype)
+
+        def part(first: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
+            found = []
+            for i in range(first, len(self.groups), cores()):
+                group = self.groups[i]
+                active, G = group.factor(moved[group.at], damping)
+                at = group.at[active]
+                own = at[: len(G)]
+                mine = group.at[: group.members]
+                if len(own) < group.members:
+                    GR[mine] = 0.0
+                if len(own):
+                    GR[own] = G @ self._R[at]
+                found.append((i, at, G))
+            return found
+
+        parts = sorted((entry for some in run(part, range(cores())) for entry in some), key=lambda entry: entry[0])
+        G = _assembled(parts, n, GR.dtype)
+        inner = np.zeros((self.rank, self.rank))
+        for some in run(lambda c: _square(GR, c), shares(n)):
+            inner += some
+        factor = lifted_factor(inner)
+
+        def apply(V: np.ndarray) -> np.ndarray:
+            size = np.abs(V).max(axis=0)
+            size = np.where(size > 0, size, 1.0)
+            g = G @ (V[order] / size).astype(GR.dtype)
+            parts = run(lambda c: GR[c].T @ g[c], shares(n))
+            inside = cho_solve(factor, np.sum(parts, axis=0, dtype=np.float64), check_finite=False).astype(GR.dtype)
+            g -= np.concatenate(run(lambda c: GR[c] @ inside, shares(n)))
+            out = np.empty(V.shape)
+            out[order] = G.T @ g
+            return out * size
+
+        if rows is None:
+            return apply
+
+        def scattered(V: np.ndarray) -> np.ndarray:
+            wide = np.zeros((n, V.shape[1]))
+            wide[rows] = V
+            return np.asarray(apply(wide)[rows])
+
+        return scattered
+
+
+@dataclass
+class _Group:
+    """Points, those first that it consists of, then the nearest of earlier groups; and the values of K - R'R."""
+
+    at: np.ndarray
+    members: int
+    values: np.ndarray
+
+    def factor(self, shift: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return which points take part and the rows of G, in their columns."""
+        active = np.flatnonzero(np.isfinite(shift))
+        m = int(np.searchsorted(active, self.members))
+        if not m:
+            return active, np.zeros((0, len(active)), self.values.dtype)
+        E = self.values.copy() if len(active) == len(self.at) else self.values[np.ix_(active, active)]
+        E.ravel()[:: len(E) + 1] += shift[active].astype(E.dtype)
+        own, across, others = E[:m, :m], E[m:, :m], E[m:, m:]
+        eye = np.eye(m, dtype=E.dtype)
+        try:  # by functions that let other threads run
+            damped = others + damping * np.eye(len(others), dtype=E.dtype)
+            W = np.linalg.solve(damped, across).T
+            known = W @ across
+            L = np.linalg.cholesky(own - known - known.T + (W @ others) @ W.T)
+            rows = np.linalg.solve(L, np.concatenate([eye, -W], axis=1))
+        except np.linalg.LinAlgError:  # what R leaves of K here is rounding
+            rows = np.concatenate([eye / np.sqrt(own.diagonal())[:, None], np.zeros((m, len(others)), E.dtype)], axis=1)
+        return active, rows
+
+
+def _groups(products: Products, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield groups of points that are near one another."""
+    pools, stack = [], [np.arange(products.n)]
+    while stack:
+        some = stack.pop()
+        if len(some) <= _POOL:
+            pools.append(some)
+            continue
+        two = rng.choice(some, 2, replace=False)
+        values = products.values(some, two, True)
+        nearer, half = np.argsort(values[:, 0] - values[:, 1]), len(some) // 2
+        stack += [some[nearer[:half]], some[nearer[half:]]]
+    seeds = rng.integers(2**32, size=len(pools))
+    for found in run(lambda i: _cut(products, pools[i], np.random.default_rng(seeds[i])), range(len(pools))):
+        yield from found
+
+
+def _cut(products: Products, pool: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """Cut some points into groups: one at random and those nearest to it, again and again."""
+    values, left, found = products.values(pool, pool, True), np.arange(len(pool)), []
+    while len(left) > _MEMBERS:
+        near = np.argpartition(-values[rng.choice(left), left], _MEMBERS - 1)
+        found.append(pool[left[near[:_MEMBERS]]])
+        left = left[near[_MEMBERS:]]
+    return [*found, pool[left]]
+
+
+def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
+    """Return some groups with the nearest of the points before all of them, and the values of K."""
+    first = members[0].start
+    scores: list[np.ndarray | None] = [None] * len(members)
+    if first > _CANDIDATES:
+        probes = [min(_PROBES, m.stop - m.start) for m in members]
+        for i, (m, count) in enumerate(zip(members, probes, strict=True)):
+            block = compared.block(slice(m.start, m.start + count), slice(0, first))
+            scores[i] = np.einsum("ij,ij->j", block, block)
+    found = []
+    for m, score in zip(members, scores, strict=True):
+        before = np.arange(first) if score is None else np.argpartition(-score, _CANDIDATES - 1)[:_CANDIDATES]
+        at, count = np.concatenate([np.arange(m.start, m.stop), before]), m.stop - m.start
+        values = np.asarray(compared.block(at, at))
+        if len(before) > _NEAREST:
+            near = np.einsum("ij,ij->j", values[:count, count:], values[:count, count:])
+            chosen = np.concatenate([np.arange(count), count + np.argpartition(-near, _NEAREST - 1)[:_NEAREST]])
+            at, values = at[chosen], values[np.ix_(chosen, chosen)]
+        found.append(_Group(at, count, values))
+    return found
+
+
+def _assembled(parts: list[tuple[int, np.ndarray, np.ndarray]], n: int, dtype: np.dtype) -> sparse.csr_array:
+    """Return G, whose rows stand in the places of the points that they belong to."""
+    width = np.zeros(n, np.int64)
+    for _, at, G in parts:
+        width[at[: len(G)]] = len(at)
+    ends = np.concatenate([[0], np.cumsum(width)])
+    values, columns = np.empty(ends[-1], dtype), np.empty(ends[-1], np.int32)
+    for _, at, G in parts:
+        if len(G):  # the members of a group follow one another
+            begin = ends[at[0]]
+            values[begin : begin + G.size] = G.ravel()
+            columns[begin : begin + G.size] = np.tile(at, len(G))
+    return sparse.csr_array((values, columns, ends.astype(np.int32 if ends[-1] < 2**31 else np.int64)), shape=(n, n))
+
+
+def _square(A: np.ndarray, rows: slice) -> np.ndarray:
+    """Return A'A of some rows, in float64."""
+    total = np.zeros((A.shape[1], A.shape[1]))
+    for i in range(rows.start, rows.stop, _CHUNK):
+        some = A[i : min(i + _CHUNK, rows.stop)]
+        total += some.T @ some
+    return total
