@@ -138,14 +138,15 @@ class Directions:
         part, active = systems.products.take(rows), active[rows]
         finite = np.where(active, shift[rows], 0.0)[:, None]
         A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
-        steps = 0
+        steps, near = 0, systems.nearby(pivoted)
         seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED)
 
         def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
             nonlocal last
             last = part(V, True)
-            size = np.linalg.norm(V, axis=0)
-            seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
+            if near is None:  # nearest points know what there is to be learnt
+                size = np.linalg.norm(V, axis=0)
+                seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
             return np.where(active[:, None], last, 0.0) + finite * V
 
         def follow(step: np.ndarray, columns: np.ndarray) -> None:
@@ -166,7 +167,7 @@ class Directions:
             return np.zeros_like(right), np.zeros_like(right)
         with one_thread_each(), systems.coarsely(float(shift.min())):
             part.use_coarse = systems.products.use_coarse
-            near, least = systems.nearby(pivoted), 10 * rounding(systems.products)
+            least = 10 * rounding(systems.products)
             if near is not None:
                 precondition = near.precondition(np.maximum(shift, least), rows if few else None)
             else:
@@ -185,10 +186,15 @@ class Directions:
                 )
             except Indefinite:
                 return None
-            W, KW = (np.concatenate(vectors, axis=1) for vectors in zip(*seen, strict=True))
+            found, images = [A], [K_A]
+            if seen:
+                W, KW = (np.concatenate(vectors, axis=1) for vectors in zip(*seen, strict=True))
+                found, images = [A, W], [K_A, KW]
             if few:  # what K makes of all this at the other points, in one pass
-                (A, W), (K_A, KW) = self._everywhere(part, rows, [A, W], [K_A, KW])
-            pivoted.learn(W, KW)
+                found, images = self._everywhere(part, rows, found, images)
+            A, K_A = found[0], images[0]
+            if seen:
+                pivoted.learn(found[1], images[1])
         missed = stopped in ("slow", "stalled") or (stopped == "floor" and asked < ROUGH)
         return None if missed else (A, K_A)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import cho_solve
 
 from mercer.points import Comparison
@@ -14,11 +13,11 @@ from mercer.points.threads import cores, run, shares
 from mercer.solvers.pivoted import Pivoted, Precondition, lifted_factor
 from mercer.solvers.products import FORGIVEN, Products
 
-_MEMBERS = 48  # points of a group
-_NEAREST = 300  # points on which a group is conditioned
+_MEMBERS = 96  # points of a group
+_NEAREST = 640  # points on which a group is conditioned
 _POOL = 2048  # points among which groups are formed
 _PROBES = 4  # points of a group by which candidates are found
-_CANDIDATES = 1000  # of which the nearest are chosen by all points of the group
+_CANDIDATES = 1600  # of which the nearest are chosen by all points of the group
 _BATCH = 16  # groups whose candidates are found together
 _DAMPING = 0.5  # of the mean of the diagonal of K - R'R, added where a group is conditioned
 _CHUNK = 4096
@@ -57,38 +56,29 @@ class Neighbours:
         batches = [range(i, min(i + _BATCH, len(groups))) for i in range(0, len(groups), _BATCH)]
         found = run(lambda some: _surroundings(compared, [slice(starts[i], ends[i]) for i in some]), batches)
         self.groups = [group for part in found for group in part]
-        self.rank = 0
+        self._compared = compared
         self._R = np.empty((products.n, 0), pivoted.dtype)  # points by rows, in the order of the groups
 
     @staticmethod
     def bytes(n: int, rank: int) -> int:
-        """Return about how much memory so many points take beside R: R again and G R, values, and G."""
-        near = _MEMBERS + _NEAREST
-        return int(4 * n * (2 * rank + near * near / _MEMBERS + 2 * near))
+        """Return about how much memory so many points take beside R: R again, G R, and G."""
+        return 4 * n * (2 * rank + _MEMBERS + _NEAREST)
 
     def _catch_up(self) -> None:
-        """Take from the values of K what new rows of R have of them."""
-        pivoted, done = self.pivoted, self.rank
-        if pivoted.rank == done:
+        """Copy the rows of R that are new."""
+        R, done, n = self.pivoted.R, self._R.shape[1], len(self.order)
+        if len(R) == done:
             return
-        n = len(self.order)
-        whole = np.empty((n, pivoted.rank), pivoted.dtype)
+        whole = np.empty((n, len(R)), R.dtype)
 
         def copy(rows: slice) -> None:
             for i in range(rows.start, rows.stop, _CHUNK):
                 some = slice(i, min(i + _CHUNK, rows.stop))
                 whole[some, :done] = self._R[some]
-                whole[some, done:] = pivoted.R[done:, self.order[some]].T
+                whole[some, done:] = R[done:, self.order[some]].T
 
         run(copy, shares(n))
-        self._R, self.rank = whole, pivoted.rank
-
-        def part(first: int) -> None:
-            for group in self.groups[first :: cores()]:
-                new = whole[group.at, done:]
-                group.values -= new @ new.T
-
-        run(part, range(cores()))
+        self._R = whole
 
     def precondition(self, shift: np.ndarray, rows: np.ndarray | None = None) -> Precondition:
         """Return the function V -> (R'R + (G'G)^-1)^-1 V, about (K + D)^-1 V, with D = diag(shift).
@@ -104,26 +94,23 @@ class Neighbours:
         n, order = len(self.order), self.order
         damping = _DAMPING * self.pivoted.trace / n
         moved = shift[order]
-        GR = np.empty((n, self.rank), self._R.dtype)
+        R = self._R
+        GR = np.zeros(R.shape, R.dtype)
 
-        def part(first: int) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        def part(first: int) -> list[tuple[np.ndarray, np.ndarray]]:
             found = []
-            for i in range(first, len(self.groups), cores()):
-                group = self.groups[i]
-                active, G = group.factor(moved[group.at], damping)
-                at = group.at[active]
-                own = at[: len(G)]
-                mine = group.at[: group.members]
-                if len(own) < group.members:
-                    GR[mine] = 0.0
-                if len(own):
-                    GR[own] = G @ self._R[at]
-                found.append((i, at, G))
+            for group in self.groups[first :: cores()]:
+                at = group.at[np.isfinite(moved[group.at])]
+                members = int(np.isfinite(moved[group.at[: group.members]]).sum())
+                if members:
+                    values = self._compared.block(at, at).astype(R.dtype, copy=False)
+                    G = _rows(values - R[at] @ R[at].T, members, moved[at].astype(R.dtype), damping)
+                    GR[at[:members]] = G @ R[at]
+                    found.append((at, G))
             return found
 
-        parts = sorted((entry for some in run(part, range(cores())) for entry in some), key=lambda entry: entry[0])
-        G = _assembled(parts, n, GR.dtype)
-        inner = np.zeros((self.rank, self.rank))
+        G = run(part, range(cores()))
+        inner = np.zeros((R.shape[1], R.shape[1]))
         for some in run(lambda c: _square(GR, c), shares(n)):
             inner += some
         factor = lifted_factor(inner)
@@ -131,12 +118,25 @@ class Neighbours:
         def apply(V: np.ndarray) -> np.ndarray:
             size = np.abs(V).max(axis=0)
             size = np.where(size > 0, size, 1.0)
-            g = G @ (V[order] / size).astype(GR.dtype)
+            v = (V[order] / size).astype(R.dtype)
+            g = np.zeros_like(v)
+
+            def forward(some: list[tuple[np.ndarray, np.ndarray]]) -> None:
+                for at, G in some:
+                    g[at[: len(G)]] = G @ v[at]
+
+            def back(some: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+                out = np.zeros(v.shape)
+                for at, G in some:
+                    out[at] += G.T @ g[at[: len(G)]]
+                return out
+
+            run(forward, G)
             parts = run(lambda c: GR[c].T @ g[c], shares(n))
-            inside = cho_solve(factor, np.sum(parts, axis=0, dtype=np.float64), check_finite=False).astype(GR.dtype)
+            inside = cho_solve(factor, np.sum(parts, axis=0, dtype=np.float64), check_finite=False).astype(R.dtype)
             g -= np.concatenate(run(lambda c: GR[c] @ inside, shares(n)))
             out = np.empty(V.shape)
-            out[order] = G.T @ g
+            out[order] = np.sum(run(back, G), axis=0)
             return out * size
 
         if rows is None:
@@ -152,31 +152,27 @@ class Neighbours:
 
 @dataclass
 class _Group:
-    """Points, those first that it consists of, then the nearest of earlier groups; and the values of K - R'R."""
+    """Points: those first that it consists of, then the nearest of earlier groups."""
 
     at: np.ndarray
     members: int
-    values: np.ndarray
 
-    def factor(self, shift: np.ndarray, damping: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return which points take part and the rows of G, in their columns."""
-        active = np.flatnonzero(np.isfinite(shift))
-        m = int(np.searchsorted(active, self.members))
-        if not m:
-            return active, np.zeros((0, len(active)), self.values.dtype)
-        E = self.values.copy() if len(active) == len(self.at) else self.values[np.ix_(active, active)]
-        E.ravel()[:: len(E) + 1] += shift[active].astype(E.dtype)
-        own, across, others = E[:m, :m], E[m:, :m], E[m:, m:]
-        eye = np.eye(m, dtype=E.dtype)
-        try:  # by functions that let other threads run
-            damped = others + damping * np.eye(len(others), dtype=E.dtype)
-            W = np.linalg.solve(damped, across).T
-            known = W @ across
-            L = np.linalg.cholesky(own - known - known.T + (W @ others) @ W.T)
-            rows = np.linalg.solve(L, np.concatenate([eye, -W], axis=1))
-        except np.linalg.LinAlgError:  # what R leaves of K here is rounding
-            rows = np.concatenate([eye / np.sqrt(own.diagonal())[:, None], np.zeros((m, len(others)), E.dtype)], axis=1)
-        return active, rows
+
+def _rows(E: np.ndarray, members: int, shift: np.ndarray, damping: float) -> np.ndarray:
+    """Return the rows of G of a group, from the values of K - R'R at its points and its nearest; E is overwritten."""
+    m = members
+    E.ravel()[:: len(E) + 1] += shift
+    own, across, others = E[:m, :m], E[m:, :m], E[m:, m:]
+    eye = np.eye(m, dtype=E.dtype)
+    try:  # by NumPy's functions, which let other threads run
+        damped = np.linalg.cholesky(others + damping * np.eye(len(others), dtype=E.dtype))
+        W = cho_solve((damped, True), across, check_finite=False).T
+        known = W @ across
+        L = np.linalg.cholesky(own - known - known.T + (W @ others) @ W.T)
+        return np.asarray(np.linalg.solve(L, np.concatenate([eye, -W], axis=1)))
+    except np.linalg.LinAlgError:  # what R leaves of K here is rounding
+        alone = eye / np.sqrt(own.diagonal())[:, None]
+        return np.concatenate([alone, np.zeros((m, len(others)), E.dtype)], axis=1)
 
 
 def _groups(products: Products, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -207,7 +203,7 @@ def _cut(products: Products, pool: np.ndarray, rng: np.random.Generator) -> list
 
 
 def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
-    """Return some groups with the nearest of the points before all of them, and the values of K."""
+    """Return some groups with the nearest of the points before all of them."""
     first = members[0].start
     scores: list[np.ndarray | None] = [None] * len(members)
     if first > _CANDIDATES:
@@ -219,28 +215,12 @@ def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
     for m, score in zip(members, scores, strict=True):
         before = np.arange(first) if score is None else np.argpartition(-score, _CANDIDATES - 1)[:_CANDIDATES]
         at, count = np.concatenate([np.arange(m.start, m.stop), before]), m.stop - m.start
-        values = np.asarray(compared.block(at, at))
         if len(before) > _NEAREST:
-            near = np.einsum("ij,ij->j", values[:count, count:], values[:count, count:])
-            chosen = np.concatenate([np.arange(count), count + np.argpartition(-near, _NEAREST - 1)[:_NEAREST]])
-            at, values = at[chosen], values[np.ix_(chosen, chosen)]
-        found.append(_Group(at, count, values))
+            values = compared.block(at[:count], before)
+            near = np.einsum("ij,ij->j", values, values)
+            at = np.concatenate([at[:count], before[np.argpartition(-near, _NEAREST - 1)[:_NEAREST]]])
+        found.append(_Group(at, count))
     return found
-
-
-def _assembled(parts: list[tuple[int, np.ndarray, np.ndarray]], n: int, dtype: np.dtype) -> sparse.csr_array:
-    """Return G, whose rows stand in the places of the points that they belong to."""
-    width = np.zeros(n, np.int64)
-    for _, at, G in parts:
-        width[at[: len(G)]] = len(at)
-    ends = np.concatenate([[0], np.cumsum(width)])
-    values, columns = np.empty(ends[-1], dtype), np.empty(ends[-1], np.int32)
-    for _, at, G in parts:
-        if len(G):  # the members of a group follow one another
-            begin = ends[at[0]]
-            values[begin : begin + G.size] = G.ravel()
-            columns[begin : begin + G.size] = np.tile(at, len(G))
-    return sparse.csr_array((values, columns, ends.astype(np.int32 if ends[-1] < 2**31 else np.int64)), shape=(n, n))
 
 
 def _square(A: np.ndarray, rows: slice) -> np.ndarray:

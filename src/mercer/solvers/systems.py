@@ -25,9 +25,9 @@ METHODS = ("auto", "cholesky", "cg")
 _LEARNED = 256  # rows of the factor at most that are kept for what products show later
 _HARMLESS = 1e-2  # error of a coarse kernel value, in units of the shift
 _MANY = 20_000  # points from which on their neighbours are looked for
-_BESIDE = 1_024  # rows of the factor at most, where neighbours do the rest
+_BESIDE = 256  # rows of the factor at most, where neighbours do the rest
 _SHARE = 0.75  # of the budget, for both
-_RESTS = 0.5  # of the trace of K: if the factor leaves less, more rows do more than neighbours
+_RESTS = 0.9  # of the trace of K: if the factor leaves less, more rows do more than neighbours
 _DENSE = 4_000  # points up to which a factor is cheaper than finding out how good a preconditioner is
 
 
@@ -92,10 +92,11 @@ class Systems:
                 + ("few points" if n <= _DENSE else "as asked")
                 + (", in float32 with corrections in float64" if self.products.single and n >= SINGLE else "")
             )
+        more = ", and by nearest points where that leaves much" if self._crowded else ""
         why = "as asked" if not self.automatic else "many points" if self.fits else "a factor exceeds the budget"
         return (
-            f"conjugate gradients on {n} points, preconditioned by a randomly pivoted Cholesky factor ({why}; a dense "
-            f"factor would take {readable(8 * n * n)}, the budget is {readable(self.gram.budget)})"
+            f"conjugate gradients on {n} points, preconditioned by a randomly pivoted Cholesky factor{more} ({why}; "
+            f"a dense factor would take {readable(8 * n * n)}, the budget is {readable(self.gram.budget)})"
         )
 
     def _hold(self) -> None:
