@@ -22,6 +22,7 @@ from mercer.report.learning import grow
 from mercer.report.machine import Machine
 from mercer.report.plane import columns_plane, plane_figure
 from mercer.report.search_map import cells_of, search_section
+from mercer.report.spent import timings_section
 from mercer.report.winner import winner_section
 from report_stories import EVIL
 
@@ -288,3 +289,10 @@ def test_columns_are_told_with_what_was_done_to_them(two, rng):
 )
 def test_small_pictures_of_columns(values, kind, bars):
     assert sketch(values, kind).count("<rect") == bars
+
+
+def test_time_is_told_in_the_order_of_the_steps(two):
+    figure = timings_section(two, 0.5).blocks[0].figures[0]
+    told = figure.svg.replace(figure.title, "")
+    places = [told.index(f"{name}: ") for name in ("read", "encode", "search", "refit", "report")]
+    assert places == sorted(places)

@@ -9,10 +9,14 @@ from mercer.report.story import Story
 from mercer.report.svg import Chart
 from mercer.report.words import clip, percent
 
+_BEFORE = ("read", "look at columns")  # steps of the command line that come before those of the model
+
 
 def timings_section(story: Story, report: float) -> Section:
     """Return the section on time; `report` is what the report itself took."""
-    spent = {str(name): float(t) for name, t in {**getattr(story.model, "timings_", {}), **story.timings}.items()}
+    early = {name: story.timings[name] for name in _BEFORE if name in story.timings}
+    everything = {**early, **getattr(story.model, "timings_", {}), **story.timings}
+    spent = {str(name): float(t) for name, t in everything.items()}
     spent.setdefault("report", report)
     total = sum(spent.values())
     longest = max(spent, key=lambda name: spent[name])
