@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve
 
 from mercer.points import Comparison
 from mercer.points.threads import cores, run, shares
-from mercer.solvers.pivoted import Pivoted, Precondition, lifted_factor
+from mercer.solvers.pivoted import Pivoted, Precondition, among, lifted_factor
 from mercer.solvers.products import FORGIVEN, Products
 
 _MEMBERS = 96  # points of a group
@@ -142,12 +142,7 @@ class Neighbours:
         if rows is None:
             return apply
 
-        def scattered(V: np.ndarray) -> np.ndarray:
-            wide = np.zeros((n, V.shape[1]))
-            wide[rows] = V
-            return np.asarray(apply(wide)[rows])
-
-        return scattered
+        return among(apply, n, rows)
 
 
 @dataclass

@@ -261,12 +261,7 @@ class Pivoted:
         if rows is None or copied:
             return apply
 
-        def scattered(V: np.ndarray) -> np.ndarray:
-            wide = np.zeros((n, V.shape[1]))
-            wide[rows] = V
-            return np.asarray(apply(wide)[rows])
-
-        return scattered
+        return among(apply, n, rows)
 
 
 @dataclass(frozen=True)
@@ -280,6 +275,17 @@ class _Weighted:
 def _square(some: np.ndarray, roots: np.ndarray) -> np.ndarray:
     scaled = some * roots
     return np.asarray(scaled @ scaled.T)
+
+
+def among(apply: Precondition, n: int, rows: np.ndarray) -> Precondition:
+    """Return what a function of vectors of all n points makes of those that are 0 beyond some rows, in these rows."""
+
+    def apply_among(V: np.ndarray) -> np.ndarray:
+        wide = np.zeros((n, V.shape[1]))
+        wide[rows] = V
+        return np.asarray(apply(wide)[rows])
+
+    return apply_among
 
 
 def lifted_factor(inner: np.ndarray) -> tuple[np.ndarray, bool]:
