@@ -36,8 +36,13 @@ def ridge(a: np.ndarray, f: np.ndarray, y: np.ndarray, alpha: float) -> tuple[fl
     return 0.5 * float(((y - f) ** 2).sum() + square), -float((0.5 * u**2 + u * y).sum()) - 0.5 * square
 
 
-def squared_hinge(a: np.ndarray, f: np.ndarray, y: np.ndarray, alpha: float) -> tuple[float, float]:
-    """Return primal and dual of sum max(0, 1 - y f)^2 + alpha |f|^2 / 2; no y_i a_i may be negative."""
-    square = alpha * float(a @ f)
-    s = -alpha * y * a  # y u, not above 0
-    return float((np.maximum(0.0, 1.0 - y * f) ** 2).sum()) + 0.5 * square, -float((s + s**2 / 4).sum()) - 0.5 * square
+def squared_hinge(
+    a: np.ndarray, f: np.ndarray, c: np.ndarray, g: np.ndarray, y: np.ndarray, alpha: float
+) -> tuple[float, float]:
+    """Return the primal of sum max(0, 1 - y f)^2 + alpha |f|^2 / 2 at f = K a, and the dual at u = -alpha c, g = K c.
+
+    No y_i c_i may be negative.
+    """
+    s = -alpha * y * c  # y u, not above 0
+    primal = float((np.maximum(0.0, 1.0 - y * f) ** 2).sum()) + 0.5 * alpha * float(a @ f)
+    return primal, -float((s + s**2 / 4).sum()) - 0.5 * alpha * float(c @ g)

@@ -55,14 +55,14 @@ def train(report: Report, title: str, model: Any, X: np.ndarray, y: np.ndarray, 
 def check(report: Report, made: lecture.Examples, models: tuple[Any, Any]) -> None:
     """Compute both certificates again by the program of `_lecture_check.py`."""
     labels = made.labels[0].astype(float)
-    a, c = (np.ravel(model.dual_coef_) for model in models)
-    c = labels * np.maximum(labels * c, 0.0)  # rounding may leave a coefficient on the wrong side of 0
+    a, b = (np.ravel(model.dual_coef_) for model in models)
+    c = labels * np.maximum(labels * b, 0.0)  # a dual point has no coefficient on the wrong side of 0
     start = time.perf_counter()
-    F = values(made.X, np.stack([a, c], 1))
+    F = values(made.X, np.stack([a, b, c], 1))
     seconds = time.perf_counter() - start
     both = {
         "ridge": (ridge(a, F[:, 0], made.y, lecture.ALPHA), models[0].certificate_.tol),
-        "squared hinge": (squared_hinge(c, F[:, 1], labels, lecture.ALPHA), models[1].certificate_.tol),
+        "squared hinge": (squared_hinge(b, F[:, 1], c, F[:, 2], labels, lecture.ALPHA), models[1].certificate_.tol),
     }
     for name, ((primal, dual), tol) in both.items():
         gap = (primal - dual) / abs(primal)

@@ -130,7 +130,9 @@ class Directions:
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Solve by conjugate gradients with kernel values in float32; None where they do not get there."""
         systems, asked = self.systems, forcing
-        pivoted = systems.low_rank(float(shift.min()), max(asked, ROUGH), True)
+        smallest = float(shift.min())
+        with one_thread_each(), systems.coarsely(smallest):
+            pivoted = systems.low_rank(smallest, max(asked, ROUGH), True)
         forcing = EPS if model is not None else asked
         active = np.isfinite(shift)
         few = not systems.products.kept and active.mean() <= _FEW
@@ -165,7 +167,7 @@ class Directions:
         columns = np.flatnonzero(lengths > 0)
         if not len(columns):
             return np.zeros_like(right), np.zeros_like(right)
-        with one_thread_each(), systems.coarsely(float(shift.min())):
+        with one_thread_each(), systems.coarsely(smallest):
             part.use_coarse = systems.products.use_coarse
             least = 10 * rounding(systems.products)
             if near is not None:

@@ -13,8 +13,8 @@ from mercer.points.threads import cores, run, shares
 from mercer.solvers.pivoted import Pivoted, Precondition, among, lifted_factor
 from mercer.solvers.products import FORGIVEN, Products
 
-_MEMBERS = 96  # points of a group
-_NEAREST = 640  # points on which a group is conditioned
+_MEMBERS = 192  # points of a group
+_NEAREST = 512  # points on which a group is conditioned
 _POOL = 2048  # points among which groups are formed
 _PROBES = 4  # points of a group by which candidates are found
 _CANDIDATES = 1600  # of which the nearest are chosen by all points of the group
@@ -103,9 +103,9 @@ class Neighbours:
                 at = group.at[np.isfinite(moved[group.at])]
                 members = int(np.isfinite(moved[group.at[: group.members]]).sum())
                 if members:
-                    values = self._compared.block(at, at).astype(R.dtype, copy=False)
-                    G = _rows(values - R[at] @ R[at].T, members, moved[at].astype(R.dtype), damping)
-                    GR[at[:members]] = G @ R[at]
+                    values, near = self._compared.block(at, at).astype(R.dtype, copy=False), R[at]
+                    G = _rows(values - near @ near.T, members, moved[at].astype(R.dtype), damping)
+                    GR[at[:members]] = G @ near
                     found.append((at, G))
             return found
 

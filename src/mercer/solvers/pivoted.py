@@ -158,6 +158,63 @@ class Pivoted:
         self.rank += len(chosen)
         return len(chosen)
 
+    def replace(self, rank: int, columns: Callable[[slice], np.ndarray]) -> None:
+        """Put other rows in the place of R, with which R'R is about K, too.
+
+        Parameters
+        ----------
+        rank
+            Their number, at most `most`.
+        columns
+            From the numbers of some points to their columns of R; long ones are cut, as no point has more than K.
+        """
+
+        def part(share: slice) -> None:
+            for i in range(share.start, share.stop, _CHUNK):
+                some = slice(i, min(i + _CHUNK, share.stop))
+                new = columns(some)
+                squares = np.einsum("ij,ij->j", new, new, dtype=np.float64)
+                most = self._diagonal[some]
+                over = np.sqrt(np.divide(most, squares, out=np.ones_like(squares), where=squares > most))
+                self._rows[:rank, some] = new * over.astype(self.dtype)
+                self.left[some] = (most - over**2 * squares).clip(min=0.0)
+
+        run(part, shares(self.products.n))
+        self.rank, self.pivots, self.exhausted = rank, np.zeros(0, dtype=np.intp), True
+        self._inner, self._last = np.zeros((0, 0)), _Weighted(np.zeros(self.products.n), np.zeros((0, 0)))
+
+    def settle(self, count: int) -> None:
+        r"""Make R'R exact along its first rows, by one product with K.
+
+        .. math:: R^T R \leftarrow K W H^{-1} W^T K + (I - K W H^{-1} W^T) R_>^T R_> (I - W H^{-1} W^T K), \qquad
+                  H = W^T K W
+
+        with the first rows W' of R and the others R_>.
+        """
+        if not count:
+            return
+        W = self.R[:count].T.astype(np.float64)
+        W /= np.linalg.norm(W, axis=0)
+        KW = self.products(W, self.single)
+        values, vectors = eigh(W.T @ KW)
+        kept = values > _SHOWN * values[-1]
+        root = vectors[:, kept] / np.sqrt(values[kept])
+        first, others, cols = (KW @ root).T.astype(self.dtype), self.R[count:], shares(self.products.n)
+        w = (W @ root).astype(self.dtype)
+        inside = np.sum(run(lambda c: others[:, c] @ w[c], cols), axis=0)
+
+        def part(share: slice) -> None:
+            for i in range(share.start, share.stop, _CHUNK):
+                c = slice(i, min(i + _CHUNK, share.stop))
+                self._rows[count : self.rank, c] -= inside @ first[:, c]
+                self._rows[:count, c] = 0.0
+                self._rows[: len(first), c] = first[:, c]
+                new = self._rows[: self.rank, c]
+                self.left[c] = self._diagonal[c] - np.einsum("ij,ij->j", new, new, dtype=np.float64)
+
+        run(part, cols)
+        self.left.clip(min=0.0, out=self.left)
+
     # -- equations with it ------------------------------------------------------------------------------
 
     def _gram(self) -> np.ndarray:

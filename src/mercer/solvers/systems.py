@@ -16,6 +16,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.equation import SINGLE, Answer, Equation, Listener
 from mercer.solvers.neighbours import Neighbours
 from mercer.solvers.pivoted import Pivoted
+from mercer.solvers.polynomials import Polynomials
 from mercer.solvers.products import Products
 from mercer.solvers.rank import Costs, fits_half, grow, steps
 
@@ -26,6 +27,10 @@ _LEARNED = 256  # rows of the factor at most that are kept for what products sho
 _HARMLESS = 1e-2  # error of a coarse kernel value, in units of the shift
 _MANY = 20_000  # points from which on their neighbours are looked for
 _BESIDE = 1_024  # rows of the factor at most, where neighbours do the rest
+_SO_MANY = 50_000  # points from which on polynomials are tried in the place of pivots
+_LESS = 0.5  # of the squares that pivots leave: if polynomials leave more they are not worth their cost
+_FUNCTIONS, _EACH = 2_048, 64  # polynomials at most, and points for each of them at least
+_SETTLED = 8  # of these, for which a product with K says what it does
 _SHARE = 0.75  # of the budget, for both
 _RESTS = 0.9  # of the trace of K: if the factor leaves less, more rows do more than neighbours
 _DENSE = 4_000  # points up to which a factor is cheaper than finding out how good a preconditioner is
@@ -81,6 +86,7 @@ class Systems:
         self.buffer: np.ndarray | None = None
         self.factor: tuple[Any, Factor] | None = None
         self.pivoted: Pivoted | None = None
+        self._spread: Pivoted | None = None  # the factor that leaves so much that points matter
         self._neighbours: Neighbours | None = None
         if not gram.compiled:
             self._hold()
@@ -92,7 +98,7 @@ class Systems:
                 + ("few points" if n <= _DENSE else "as asked")
                 + (", in float32 with corrections in float64" if self.products.single and n >= SINGLE else "")
             )
-        more = ", and by nearest points where that leaves much" if self._crowded else ""
+        more = ", and by polynomials and nearest points where that leaves much" if self._crowded else ""
         why = "as asked" if not self.automatic else "many points" if self.fits else "a factor exceeds the budget"
         return (
             f"conjugate gradients on {n} points, preconditioned by a randomly pivoted Cholesky factor{more} ({why}; "
@@ -129,13 +135,28 @@ class Systems:
             spare = min(_LEARNED, room // 8)
             self.pivoted = Pivoted(self.products, self.rank or max(1, min(n, room - spare)), single, spare=spare)
         costs = Costs.of(self.products, single)
-        if single and self._crowded:
+        if self._spread is not self.pivoted and single and self._crowded:
             grow(self.pivoted, shift, tol, min(self.rank or _BESIDE, _BESIDE), costs)
-        if not self._scattered(self.pivoted):
+            if self.pivoted.trace >= _RESTS * float(self.products.diagonal().sum()):
+                self._spread = self.pivoted
+                self._sharpen(self.pivoted)
+        if self._spread is not self.pivoted:
             grow(self.pivoted, shift, tol, self.rank, costs)
         if hold and single and costs.worth_holding(steps(self.pivoted.largest, shift, tol)):
             self.products.hold_half()
         return self.pivoted
+
+    def _sharpen(self, pivoted: Pivoted) -> None:
+        """Take polynomials in the place of pivots where they show more of a kernel that is spread so much."""
+        n = self.products.n
+        room = int((_SHARE * self.gram.budget - Neighbours.bytes(n, 0)) // (12 * n))
+        rank = min(self.rank or _FUNCTIONS, _FUNCTIONS, n // _EACH, pivoted.most, room)
+        if rank < 1 or n < _SO_MANY or not Polynomials.apply(self.products):
+            return
+        found = Polynomials(self.products, rank)
+        if found.leaves(pivoted) <= _LESS:
+            pivoted.replace(found.rank, found.rows)
+            pivoted.settle(min(found.rank, _SETTLED))
 
     def nearby(self, pivoted: Pivoted) -> Neighbours | None:
         """Return what is to be made of the rest of K by its nearest points; None where that does not pay.
@@ -145,17 +166,11 @@ class Systems:
         pivoted
             The low-rank part.
         """
-        if not self._scattered(pivoted):
+        if self._spread is not pivoted or self.products.kept:
             return None
         if self._neighbours is None or self._neighbours.pivoted is not pivoted:
             self._neighbours = Neighbours(pivoted)
         return self._neighbours
-
-    def _scattered(self, pivoted: Pivoted) -> bool:
-        """Whether K is spread over so many directions that no low-rank part takes much of it: then points matter."""
-        if not (pivoted.single and self._crowded) or self.products.kept:
-            return False
-        return pivoted.trace >= _RESTS * float(self.products.diagonal().sum())
 
     @property
     def _crowded(self) -> bool:
