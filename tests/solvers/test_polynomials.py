@@ -22,6 +22,13 @@ def points(n, d=20, seed=0):
     return X / np.linalg.norm(X, axis=1)[:, None]
 
 
+def grown(products, rows):
+    pivoted = Pivoted(products, rows, True)
+    while pivoted.rank < rows:
+        pivoted.grow(rows - pivoted.rank)
+    return pivoted
+
+
 def powers(indices):
     return tuple((j, indices.count(j)) for j in sorted(set(indices)))
 
@@ -98,15 +105,9 @@ def test_a_kernel_of_few_monomials_is_one_of_few_polynomials():
 
 def test_it_shows_more_than_pivots_of_a_kernel_that_is_spread():
     products = Products(Gram(KERNEL, points(6_000)))
-    pivoted = Pivoted(products, 300, True)
-    while pivoted.rank < 300:
-        pivoted.grow(300 - pivoted.rank)
-    assert Polynomials(products, 300).leaves(pivoted) < 0.5
+    assert Polynomials(products, 300).leaves(grown(products, 300)) < 0.5
     narrow = Products(Gram(RBF(0.02), points(3_000, 2)))  # and less of one that is anything but a polynomial
-    pivoted = Pivoted(narrow, 400, True)
-    while pivoted.rank < 400:
-        pivoted.grow(400 - pivoted.rank)
-    assert Polynomials(narrow, 50).leaves(pivoted) > 0.9
+    assert Polynomials(narrow, 50).leaves(grown(narrow, 400)) > 0.9
 
 
 HARD = {
@@ -170,6 +171,10 @@ def test_factors_follow_the_rows_that_took_their_place():
     pivoted.replace(10, lambda some: rows[:, some])
     expected = np.linalg.solve(rows.T.astype(float) @ rows + np.diag(shift), V)
     np.testing.assert_allclose(pivoted.precondition(shift)(V), expected, rtol=1e-4, atol=1e-5)
+    pivoted.settle(4)
+    R = pivoted.R.astype(float)
+    expected = np.linalg.solve(R.T @ R + np.diag(shift), V)
+    np.testing.assert_allclose(pivoted.precondition(shift)(V), expected, rtol=1e-4, atol=1e-5)
 
 
 # -- where it is used -----------------------------------------------------------------------------------
@@ -190,7 +195,7 @@ def test_equations_take_fewer_steps(crowded, monkeypatch):
     steps = []
     for used in (True, False):
         if not used:
-            monkeypatch.setattr(Polynomials, "apply", lambda products: False)
+            monkeypatch.setattr(Polynomials, "applies_to", lambda products: False)
         answer = Systems(Gram(KERNEL, X, budget="200 MB"), Control(), method="cg").solve(0.1, Y, tol=1e-6)
         assert answer.stopped == "converged"
         np.testing.assert_allclose(answer.A, np.linalg.solve(KERNEL(X) + 0.1 * np.eye(4_000), Y), rtol=1e-3, atol=1e-5)
@@ -202,4 +207,4 @@ def test_sparse_points_have_no_principal_axes(crowded):
     from scipy import sparse
 
     X = sparse.random(3_000, 500, 0.01, random_state=0, format="csr")
-    assert not Polynomials.apply(Products(Gram(RBF(1.0), X)))
+    assert not Polynomials.applies_to(Products(Gram(RBF(1.0), X)))

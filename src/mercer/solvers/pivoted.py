@@ -169,19 +169,16 @@ class Pivoted:
             From the numbers of some points to their columns of R; long ones are cut, as no point has more than K.
         """
 
-        def part(share: slice) -> None:
-            for i in range(share.start, share.stop, _CHUNK):
-                some = slice(i, min(i + _CHUNK, share.stop))
-                new = columns(some)
-                squares = np.einsum("ij,ij->j", new, new, dtype=np.float64)
-                most = self._diagonal[some]
-                over = np.sqrt(np.divide(most, squares, out=np.ones_like(squares), where=squares > most))
-                self._rows[:rank, some] = new * over.astype(self.dtype)
-                self.left[some] = (most - over**2 * squares).clip(min=0.0)
+        def part(some: slice) -> None:
+            new = columns(some)
+            squares = np.einsum("ij,ij->j", new, new, dtype=np.float64)
+            most = self._diagonal[some]
+            over = np.sqrt(np.divide(most, squares, out=np.ones_like(squares), where=squares > most))
+            self._rows[:rank, some] = new * over.astype(self.dtype)
 
-        run(part, shares(self.products.n))
+        _in_chunks(part, self.products.n)
         self.rank, self.pivots, self.exhausted = rank, np.zeros(0, dtype=np.intp), True
-        self._inner, self._last = np.zeros((0, 0)), _Weighted(np.zeros(self.products.n), np.zeros((0, 0)))
+        self._begin_again()
 
     def settle(self, count: int) -> None:
         r"""Make R'R exact along its first rows, by one product with K.
@@ -199,21 +196,28 @@ class Pivoted:
         values, vectors = eigh(W.T @ KW)
         kept = values > _SHOWN * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
-        first, others, cols = (KW @ root).T.astype(self.dtype), self.R[count:], shares(self.products.n)
+        first, others = (KW @ root).T.astype(self.dtype), self.R[count:]
         w = (W @ root).astype(self.dtype)
-        inside = np.sum(run(lambda c: others[:, c] @ w[c], cols), axis=0)
+        inside = np.sum(run(lambda c: others[:, c] @ w[c], shares(self.products.n)), axis=0)
 
-        def part(share: slice) -> None:
-            for i in range(share.start, share.stop, _CHUNK):
-                c = slice(i, min(i + _CHUNK, share.stop))
-                self._rows[count : self.rank, c] -= inside @ first[:, c]
-                self._rows[:count, c] = 0.0
-                self._rows[: len(first), c] = first[:, c]
-                new = self._rows[: self.rank, c]
-                self.left[c] = self._diagonal[c] - np.einsum("ij,ij->j", new, new, dtype=np.float64)
+        def part(some: slice) -> None:
+            others[:, some] -= inside @ first[:, some]
+            self._rows[:count, some] = 0.0
+            self._rows[: len(first), some] = first[:, some]
 
-        run(part, cols)
+        _in_chunks(part, self.products.n)
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Measure what rows that are not the old ones leave, and forget what was computed from those."""
+
+        def part(some: slice) -> None:
+            R = self.R[:, some]
+            self.left[some] = self._diagonal[some] - np.einsum("ij,ij->j", R, R, dtype=np.float64)
+
+        _in_chunks(part, self.products.n)
         self.left.clip(min=0.0, out=self.left)
+        self._inner, self._last = np.zeros((0, 0)), _Weighted(np.zeros(self.products.n), np.zeros((0, 0)))
 
     # -- equations with it ------------------------------------------------------------------------------
 
@@ -332,6 +336,16 @@ class _Weighted:
 def _square(some: np.ndarray, roots: np.ndarray) -> np.ndarray:
     scaled = some * roots
     return np.asarray(scaled @ scaled.T)
+
+
+def _in_chunks(part: Callable[[slice], None], n: int) -> None:
+    """Apply a function to some columns at a time, on all cores."""
+
+    def share(columns: slice) -> None:
+        for i in range(columns.start, columns.stop, _CHUNK):
+            part(slice(i, min(i + _CHUNK, columns.stop)))
+
+    run(share, shares(n))
 
 
 def among(apply: Precondition, n: int, rows: np.ndarray) -> Precondition:

@@ -66,9 +66,9 @@ class Polynomials:
         rng = np.random.default_rng(seed)
         some = np.sort(rng.choice(n, min(n, max(n // 15, 12 * rank)), replace=False))
         self._rest = np.setdiff1d(rng.choice(n, min(n, _JUDGES), replace=False), some)
-        X = np.asarray(products.points(False).vectors)
-        self._middle = X[some].mean(axis=0)
-        centred = X[some] - self._middle
+        X = products.gram.left.vectors[some].astype(np.float64, copy=False)
+        self._middle = X.mean(axis=0)
+        centred = X - self._middle
         variance, axes = eigh(centred.T @ centred / len(some))
         variance, axes = variance[::-1][:_COORDINATES].clip(min=_TINY), axes[:, ::-1][:, :_COORDINATES]
         used = variance >= _FLAT * variance[0]
@@ -78,7 +78,7 @@ class Polynomials:
             self._fit(some, rank, rng)
 
     @staticmethod
-    def apply(products: Products) -> bool:
+    def applies_to(products: Products) -> bool:
         """Return whether the points have principal coordinates that are cheap to find."""
         points = products.gram.left
         return points.numeric and not sparse.issparse(points.vectors) and points.width <= _WIDEST
@@ -131,7 +131,7 @@ class Polynomials:
 
     def _values(self, tree: _Tree, at: np.ndarray | slice) -> np.ndarray:
         """Return the values of polynomials at some points, by number: one row each."""
-        X = np.asarray(self._products.gram.left.vectors[at])
+        X = self._products.gram.left.vectors[at]
         chunks = [
             tree.values((X[i : i + _CHUNK] - self._middle) @ self._axes).astype(np.float32)
             for i in range(0, len(X), _CHUNK)

@@ -98,7 +98,8 @@ class Systems:
                 + ("few points" if n <= _DENSE else "as asked")
                 + (", in float32 with corrections in float64" if self.products.single and n >= SINGLE else "")
             )
-        more = ", and by polynomials and nearest points where that leaves much" if self._crowded else ""
+        rest = "polynomials and nearest points" if n >= _SO_MANY else "nearest points"
+        more = f", and by {rest} where that leaves much" if self._crowded else ""
         why = "as asked" if not self.automatic else "many points" if self.fits else "a factor exceeds the budget"
         return (
             f"conjugate gradients on {n} points, preconditioned by a randomly pivoted Cholesky factor{more} ({why}; "
@@ -149,9 +150,11 @@ class Systems:
     def _sharpen(self, pivoted: Pivoted) -> None:
         """Take polynomials in the place of pivots where they show more of a kernel that is spread so much."""
         n = self.products.n
-        room = int((_SHARE * self.gram.budget - Neighbours.bytes(n, 0)) // (12 * n))
+        beside = Neighbours.bytes(n, 0)
+        each = 4 * n + Neighbours.bytes(n, 1) - beside
+        room = int((_SHARE * self.gram.budget - beside) // each)
         rank = min(self.rank or _FUNCTIONS, _FUNCTIONS, n // _EACH, pivoted.most, room)
-        if rank < 1 or n < _SO_MANY or not Polynomials.apply(self.products):
+        if rank < 1 or n < _SO_MANY or not Polynomials.applies_to(self.products):
             return
         found = Polynomials(self.products, rank)
         if found.leaves(pivoted) <= _LESS:
