@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 from mercer.estimators.choosing import AUTO
@@ -81,9 +82,36 @@ _RULES: Rules = {
     "verbose": (lambda v: isinstance(v, bool) or whole(v, 0), "0 (silent) or 1 (a progress bar)"),
 }
 
+Unnecessary = dict[str, tuple[Any, str]]  # name: (scikit-learn's default, why nothing here depends on it)
+
+UNNECESSARY: Unnecessary = {
+    "shrinking": (True, "the solver leaves out what cannot change by itself, and looks at all of it before it ends"),
+    "cache_size": (200, "`budget` bounds the memory, and the matrix is planned inside it"),
+    "copy_X": (True, "X is never changed"),
+    "n_jobs": (None, "all processors that the process may use are used; MERCER_NUM_THREADS sets how many"),
+}
+
+
+def warn_unnecessary(estimator: Any) -> None:
+    """Warn of parameters of scikit-learn that were set although nothing here depends on them.
+
+    Those in `UNNECESSARY` for all estimators, and those that an estimator adds in `_unnecessary`; a parameter that it
+    has a rule for in `_rules` has a meaning there.
+    """
+    table = {**UNNECESSARY, **getattr(estimator, "_unnecessary", {})}
+    rules = getattr(estimator, "_rules", {})
+    for name, value in vars(estimator).items():
+        if name in table and name not in rules:
+            default, reason = table[name]
+            if value is not default and value != default:
+                warnings.warn(
+                    f"{name}={value!r} changes nothing in {type(estimator).__name__}: {reason}.", stacklevel=4
+                )
+
 
 def check_parameters(estimator: Any) -> None:
     """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
+    warn_unnecessary(estimator)
     own = getattr(estimator, "_rules", {})  # of parameters that mean something else in this model
     for name, value in vars(estimator).items():
         rule = own.get(name) or _RULES.get(name)
