@@ -1,7 +1,18 @@
 """Certificates: what a fit claims about itself, and how anyone can check it."""
 
-from mercer.certify.certificate import Certificate, combined
+from mercer.certify.certificate import Certificate, combined, without_duality
 from mercer.certify.check import check_svm
+from mercer.certify.positive import seen_indefinite, why_indefinite, with_duality
 from mercer.certify.values import product, tiles
 
-__all__ = ["Certificate", "combined", "check_svm", "product", "tiles"]
+__all__ = [
+    "Certificate",
+    "check_svm",
+    "combined",
+    "product",
+    "seen_indefinite",
+    "tiles",
+    "why_indefinite",
+    "with_duality",
+    "without_duality",
+]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+_STATIONARY = "stationary point"  # where a solver comes to its end without duality
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,11 @@ class Certificate:
     precision
         The arithmetic in which kernel values were computed: "float32" or "float64".
     stopped
-        Why the solver stopped: "converged", or what ended it before.
+        Why the solver stopped: "converged", "stationary point", or what ended it before.
+    stationary
+        Why duality does not hold, so that a stationary point is all that is certified: the kernel is not positive
+        semidefinite on these points, the loss or the penalty is not convex. Mostly empty. Where it is not, the gap
+        bounds nothing; it says how nearly stationary the point is.
     parts
         The certificates of the problems that make up the model (the class pairs of a classifier).
     check
@@ -52,6 +58,7 @@ class Certificate:
     rounding: float = 0.0
     precision: str = "float64"
     stopped: str = "converged"
+    stationary: str = ""
     parts: tuple[Certificate, ...] = ()
     check: Callable[..., Certificate] | None = field(default=None, repr=False, compare=False)
 
@@ -70,8 +77,13 @@ class Certificate:
 
     @property
     def converged(self) -> bool:
-        """Whether the relative gap is what was asked for."""
-        return self.relative_gap <= self.tol
+        """Whether the solution is the best there is, but for the relative gap that was asked for."""
+        return not self.stationary and self.relative_gap <= self.tol
+
+    @property
+    def finished(self) -> bool:
+        """Whether the solver came to its end: at the minimum, or at a stationary point."""
+        return self.stopped in ("converged", _STATIONARY)
 
     def verify(self, X: Any, y: Any = None, **weights: Any) -> Certificate:
         """Recompute the certificate in float64 from the training data, by code the solver does not share.
@@ -97,13 +109,29 @@ class Certificate:
         if len(self.parts) > 1:
             worst = max(range(len(self.parts)), key=lambda i: self.parts[i].relative_gap)
             lines.append(f"{len(self.parts)} problems; the worst relative gap is {self.parts[worst].relative_gap:.1e}")
+        if self.stationary:
+            lines.append(f"no minimum is certified, only a stationary point: {self.stationary}")
         return "\n".join(lines)
+
+
+def without_duality(claim: Certificate, why: str) -> Certificate:
+    """Return what is left of a claim where duality does not hold; with no reason why, all of it.
+
+    Examples
+    --------
+    >>> c = without_duality(Certificate(primal=10.0, dual=10.0, kkt=0.0, tol=1e-3), "the loss is not convex")
+    >>> c.converged, c.stopped
+    (False, 'stationary point')
+    """
+    if not why:
+        return claim
+    return replace(claim, stationary=why, stopped=_STATIONARY if claim.stopped == "converged" else claim.stopped)
 
 
 def combined(parts: list[Certificate], **changes: Any) -> Certificate:
     """Return one certificate for several independent problems: objectives add up, residuals do not."""
     first = parts[0]
-    unfinished = [p.stopped for p in parts if p.stopped != "converged"]
+    others = sorted((p for p in parts if p.stopped != "converged"), key=lambda p: p.finished)  # the unfinished first
     return Certificate(
         primal=math.fsum(p.primal for p in parts),
         dual=math.fsum(p.dual for p in parts),
@@ -114,7 +142,8 @@ def combined(parts: list[Certificate], **changes: Any) -> Certificate:
         seconds=changes.pop("seconds", sum(p.seconds for p in parts)),
         rounding=math.fsum(p.rounding for p in parts),
         precision="float32" if any(p.precision == "float32" for p in parts) else "float64",
-        stopped=unfinished[0] if unfinished else "converged",
+        stopped=others[0].stopped if others else "converged",
+        stationary=next((p.stationary for p in parts if p.stationary), ""),
         parts=tuple(parts) if len(parts) > 1 else (),
         **changes,
     )

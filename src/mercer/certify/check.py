@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.certify.certificate import Certificate
+from mercer.certify.certificate import Certificate, without_duality
+from mercer.certify.positive import why_indefinite
 from mercer.certify.values import diagonal, product
 from mercer.kernels import Kernel
 
@@ -49,7 +50,8 @@ def check_svm(
               + \mu_+ \textstyle\sum p + \mu_- \sum m
 
     so that :math:`P - D = \sum_i [p r_+ + u \max(0, -r_+)]_i + [m r_- + v \max(0, -r_-)]_i`, of which no term
-    is negative: weak duality, point by point.
+    is negative: weak duality, point by point. It needs a kernel that is positive semidefinite on X; where one that is
+    not proven to be has a negative eigenvalue there, the certificate is that of a stationary point.
 
     Parameters
     ----------
@@ -122,7 +124,8 @@ def check_svm(
         seconds=time.perf_counter() - started,
         rounding=_rounding(diagonal(kernel, X), b, np.where(np.isinf(u), p, u) + np.where(np.isinf(v), m, v)),
     )
-    return found if found.converged else replace(found, stopped="the gap is larger than tol")
+    found = found if found.converged else replace(found, stopped="the gap is larger than tol")
+    return without_duality(found, why_indefinite(kernel, X))
 
 
 def _rounding(diag: np.ndarray, b: np.ndarray, bound: np.ndarray) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certify.certificate import Certificate
+from mercer.certify.certificate import Certificate, without_duality
+from mercer.certify.positive import why_indefinite
 from mercer.certify.values import diagonal, product
 from mercer.kernels import Kernel
 from mercer.losses.penalties import SquaredNorm
@@ -42,7 +43,8 @@ def check_representer(
     at v = K a + b and a dual point u that sums to 0 if there is an intercept. Two are tried, and the better bound
     counts: u = -strength a, by the loss's conjugate; and u_i = w_i L'(y_i, v_i), at which the conjugate is known,
     w_i L* = u_i v_i - w_i L(y_i, v_i) (Fenchel and Young). For a loss or a penalty that is not convex no D bounds P:
-    then P - D is the squared norm of the gradient in H over twice the strength, and `solver` says so.
+    then P - D is the squared norm of the gradient in H over twice the strength, and `stationary` says so. So it does
+    of a kernel that is not positive semidefinite on X.
 
     Parameters
     ----------
@@ -81,17 +83,18 @@ def check_representer(
         raise ValueError(f"weights must be {n} numbers of at least 0.")
     penalty = SquaredNorm(1.0) if penalty is None else penalty
     case = _Case(kernel, X, y, a, np.asarray(offset, dtype=np.float64), loss, penalty, w, intercept)
-    primal, dual, kkt, note = case.judge(strength)
+    primal, dual, kkt, why = case.judge(strength)
     found = Certificate(
         primal,
         dual,
         kkt,
         tol,
-        solver="independent check" + note,
+        solver="independent check",
         seconds=time.perf_counter() - started,
         rounding=case.rounding(primal),
     )
-    return found if found.converged else replace(found, stopped="the gap is larger than tol")
+    found = found if found.converged else replace(found, stopped="the gap is larger than tol")
+    return without_duality(found, why_indefinite(kernel, X) or why)
 
 
 class _Case:
@@ -142,7 +145,7 @@ class _Case:
     # -- strengths --------------------------------------------------------------------------------------
 
     def judge(self, strength: float | None) -> tuple[float, float, float, str]:
-        """Return primal, dual, the worst violation and a remark."""
+        """Return primal, dual, the worst violation, and why duality does not hold where it does not."""
         t = self.t
         with np.errstate(all="ignore"):
             penalty = _finite(self.penalty.value, t)  # a ball's rim is inside
@@ -160,7 +163,7 @@ class _Case:
                 squared = float(self.losses.sum()) + 0.5 * candidates[0] * t * t
                 gap = min(gap, *(squared - d for d, _ in found)) if found else gap
             kkt = float(np.abs(Kr).max()) / candidates[0]
-            return primal, primal - max(gap, 0.0), kkt, f"; stationary point: the {what} is not convex"
+            return primal, primal - max(gap, 0.0), kkt, f"the {what} is not convex"
         best, kkt = -math.inf, math.inf
         for u, conjugates in self._points(candidates):
             dual, Ku = self._dual(u, conjugates, self._conjugate)

@@ -94,7 +94,8 @@ def certificate_facts(claim: Certificate) -> dict[str, Any]:
     """Return what a certificate says, as plain data."""
     names = ("primal", "dual", "gap", "relative_gap", "kkt", "tol", "converged", "solver", "iterations", "seconds")
     found = {name: getattr(claim, name) for name in names}
-    return {**found, "precision": claim.precision, "stopped": claim.stopped, "problems": max(1, len(claim.parts))}
+    texts = {name: getattr(claim, name) for name in ("precision", "stopped", "stationary")}
+    return {**found, **texts, "problems": max(1, len(claim.parts))}
 
 
 def size(path: str | Path) -> str:

@@ -151,7 +151,9 @@ class Teller:
 
 def certificate_lines(claim: Any) -> list[str]:
     """Return what a certificate means, and its numbers."""
-    if not claim.converged:
+    if claim.stationary:
+        means = f"A stationary point, which need not be the optimum: {claim.stationary}."
+    elif not claim.converged:
         means = (
             f"Not converged ({claim.stopped}): the objective may be {claim.relative_gap:.1e} of it above the optimum."
         )

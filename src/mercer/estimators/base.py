@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, check_svm, combined
+from mercer.certify import Certificate, check_svm, combined, with_duality
 from mercer.estimators.diagnosis import diagnose
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.offsets import central
@@ -19,7 +19,7 @@ from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.points import Points
 from mercer.points.threads import cores
 from mercer.solvers import plan, solve
-from mercer.solvers.control import Control, warn_unfinished
+from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual import Solution, SVMDual
 
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
@@ -61,7 +61,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
                 solutions += solve(problems, control)
         for statement, solution in zip(statements, solutions, strict=True):
             solution.offset, solution.half_width = central(statement.terms, solution)
-        self._certificates = [s.certificate for s in solutions]
+        self._certificates = with_duality(gram, [s.certificate for s in solutions], [s.rows for s in statements])
         self._seconds = control.seconds
         self._history = [s.history for s in solutions]
         if self.warm_start:
@@ -94,8 +94,10 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
         ]
 
     def _warn_unfinished(self, training: Training, data: Any, target: Any = None) -> None:
-        """Warn, with the cause as far as it can be seen, if a problem was left before its end."""
-        if all(c.stopped == "converged" for c in self._certificates):
+        """Warn, with the cause as far as it can be seen, if a problem was left before its end or has no minimum."""
+        if all(c.finished for c in self._certificates):
+            if why := self.certificate_.stationary:
+                warn_stationary(training.kernel, why)
             return
         C = getattr(self, "C", None)
         if C is not None and training.weights is not None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.certify import with_duality
 from mercer.estimators.kernel_names import FromMatrices
 from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
 from mercer.estimators.process import Process, generator
@@ -21,7 +22,7 @@ from mercer.gram import Gram, parameters
 from mercer.kernels import RBF, Kernel, Linear, Matern, Precomputed
 from mercer.points import Points
 from mercer.points.budget import readable
-from mercer.solvers.control import Control
+from mercer.solvers.control import Control, warn_stationary
 from mercer.solvers.gp import Evidence, least_noise, mean_certificate, rows_of
 from mercer.solvers.gp_posterior import ByFactor, ByGradients
 from mercer.solvers.gp_search import Tuned, tune
@@ -236,6 +237,7 @@ class GaussianProcessRegressor(Process):
             coefficients = self._by_gradients(Gram(kernel, training.points, budget=self.budget), Y, noise)
         else:
             coefficients = self._by_factor(training, Y, noise, memory, control, float(gram.budget - memory.nbytes))
+        self._certificates = with_duality(Gram(kernel, training.points), self._certificates, [None])
         self._history = [] if tuned is None else tuned.history
         self.n_iter_ = max(1, len(self._history))
         self._seconds = control.seconds
@@ -243,6 +245,8 @@ class GaussianProcessRegressor(Process):
         self._prepare()
         self.plan_ += said_of_search(space, tuned, len(Y), self.optimizer is not None)
         warn_of_search(space, tuned, self.jitter_)
+        if why := self.certificate_.stationary:
+            warn_stationary(kernel, why)
         return self
 
     def _normalise(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.certify import with_duality
 from mercer.estimators.choosing import AUTO, chosen_kernel
 from mercer.estimators.kernel_names import FromMatrices, named_kernel
 from mercer.estimators.parameters import Rules, check_parameters, kernel_rule, positive
@@ -25,7 +26,7 @@ from mercer.gram import Gram
 from mercer.kernels import ChiSquared, Cosine, FromFunction, Kernel, Laplacian, Precomputed
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
-from mercer.solvers.control import Control
+from mercer.solvers.control import Control, warn_stationary
 from mercer.solvers.inverse import inverse_diagonal
 from mercer.solvers.ridge import RidgeProblem, RidgeSolution, solve_ridge
 
@@ -100,7 +101,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
             problem = RidgeProblem(
                 self._gram(training), columns_of(target), alphas, training.weights, bool(self.fit_intercept)
             )
-            return solve_ridge(problem, control, self.solver, self.residual)
+            found = solve_ridge(problem, control, self.solver, self.residual)
+            (found.certificate,) = with_duality(problem.gram, [found.certificate], [None])
+            return found
 
     def _keep_ridge(
         self, training: Training, data: Any, target: np.ndarray, alphas: np.ndarray, found: RidgeSolution
@@ -126,6 +129,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        elif why := found.certificate.stationary:
+            warn_stationary(training.kernel, why)
 
     def loo_residuals(self) -> np.ndarray:
         r"""Return y_i - f(x_i) of the fit without sample i, for every sample, in the shape of y.

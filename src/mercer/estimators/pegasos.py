@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined, product
+from mercer.certify import Certificate, combined, product, why_indefinite, with_duality, without_duality
 from mercer.estimators.online import OnlineClassifier
 from mercer.kernels import Kernel
 from mercer.kernels.base import check_integer, check_number
-from mercer.solvers.control import Control, warn_unfinished
+from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.iterate import Vector
 from mercer.solvers.pegasos import objectives, pegasos
 
@@ -152,17 +152,21 @@ class Pegasos(OnlineClassifier):
             self._keep_vectors(np.stack([vector.combine(row) for row in c]), offset)
         else:
             self._keep_coefficients(gram, c, offset)
-        self._certificates, self._coefficients = [run.certificate for run in runs], c
+        claims = [run.certificate for run in runs]
+        self._certificates = claims if gram is None else with_duality(gram, claims, [None] * len(claims))
+        self._coefficients = c
         self.history_ = [run.history for run in runs] if len(runs) > 1 else runs[0].history
         self.n_iter_ = max(run.certificate.iterations for run in runs)
         certificate = self.certificate_
-        if certificate.stopped != "converged":
+        if not certificate.finished:
             warn_unfinished(
                 certificate.stopped,
                 certificate.relative_gap,
                 self.tol,
                 "Raise max_epochs or lam; SVC and LinearSVC reach small gaps sooner.",
             )
+        elif certificate.stationary:
+            warn_stationary(self.kernel_, certificate.stationary)
         return self
 
     @property
@@ -210,4 +214,5 @@ class Recheck:
             objectives(times, row, signs, float(model.lam), tol=model._certificates[0].tol, solver="independent check")
             for row, signs in zip(c, labels, strict=True)
         ]
-        return combined(parts)
+        why = "" if kernel is None else why_indefinite(kernel, X)
+        return combined([without_duality(part, why) for part in parts])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined
+from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
 from mercer.estimators.base import Recheck
 from mercer.estimators.expansion import Expansion
@@ -21,7 +21,7 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel, Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
-from mercer.solvers.control import Control, warn_unfinished
+from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.representer import Minimiser, Representer, plan, solve
 
 _FAR = 1e140  # as in `mercer.solvers.ridge`
@@ -70,8 +70,9 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         with listening(self, X, y, metadata) as report:
             control = Control(self.tol, self.max_iter, self.time_limit, self.checkpoint, report, precision=self.dtype)
             starts = getattr(self, "_warm", None) if self.warm_start else None
-            found = self._minimised(self._gram(training), target, training.weights, control, starts)
-        self._certificates = [m.certificate for m in found]
+            gram = self._gram(training)
+            found = self._minimised(gram, target, training.weights, control, starts)
+        self._certificates = with_duality(gram, [m.certificate for m in found], [None] * len(found))
         self._history = [m.history for m in found]
         self._strengths = [m.strength for m in found]
         self._seconds = control.seconds
@@ -108,10 +109,12 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         return found
 
     def _warn_unfinished(self) -> None:
-        unfinished = [c for c in self._certificates if c.stopped != "converged"]
+        unfinished = [c for c in self._certificates if not c.finished]
         if unfinished:
             worst = max(unfinished, key=lambda c: c.relative_gap)
             warn_unfinished(worst.stopped, worst.relative_gap, worst.tol)
+        elif (why := self._certificates[0].stationary).startswith("the kernel"):  # the rest has been chosen as it is
+            warn_stationary(self.kernel_, why)
 
     # -- the model --------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ def _check_expansion(thing: Expansion) -> None:
 def _check_certificate(thing: Certificate) -> None:
     for name in ("primal", "dual", "kkt", "tol", "iterations", "seconds", "rounding"):
         require(isinstance(getattr(thing, name), numbers.Real), f"{name} of a certificate is a number")
-    for name in ("solver", "precision", "stopped"):
+    for name in ("solver", "precision", "stopped", "stationary"):
         require(isinstance(getattr(thing, name), str), f"{name} of a certificate is a text")
     parts = thing.parts
     require(isinstance(parts, tuple) and all(isinstance(p, Certificate) for p in parts), "its parts are certificates")

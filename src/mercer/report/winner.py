@@ -20,8 +20,11 @@ def winner_section(machine: Machine) -> Section:
     claim = model.certificate_
     lead = f"{brief(repr(model.kernel_))} with {machine.name_of_price()}."
     stands = "is proven to be a kernel" if proof.proven else f"is {proof.status} as a kernel"
-    lead += f" It {stands}, and the fit is within {_share(claim.relative_gap)} of the best there is."
-    if not claim.converged:
+    if claim.stationary:
+        lead += f" It {stands}, and the fit is a stationary point, which need not be the best: {claim.stationary}."
+    else:
+        lead += f" It {stands}, and the fit is within {_share(claim.relative_gap)} of the best there is."
+    if not (claim.converged or claim.stationary):
         lead += f" The fit was not finished: {claim.stopped}."
     blocks: list[Any] = [
         Prose(["Why this similarity is positive semidefinite, step by step:"]),
@@ -48,6 +51,11 @@ def _share(gap: float) -> str:
 
 def _meaning(claim: Any) -> str:
     """Say what the gap bounds."""
+    if claim.stationary:
+        return (
+            f"Weak duality does not hold, for {claim.stationary}: the gap says how nearly stationary the point is, and "
+            "bounds nothing."
+        )
     if not math.isfinite(claim.gap):
         return "No feasible point of one of the two problems is known, so that the gap bounds nothing yet."
     if claim.relative_gap == 0:

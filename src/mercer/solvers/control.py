@@ -88,6 +88,17 @@ def warn_unfinished(stopped: str, gap: float, tol: float, advice: str = "") -> N
     )
 
 
+def warn_stationary(kernel: Any, why: str) -> None:
+    """Warn that a fit has no minimum to find, because its kernel is none on the training points."""
+    warnings.warn(
+        f"{why.replace('the kernel', f'the kernel {kernel!r}', 1)}: the objective has no minimum, and the model is a "
+        "stationary point of it. Take another kernel, or repair its matrix (mercer.repair); mercer.verdict shows a "
+        "witness.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
 def check_vector(name: str, value: Any, n: int) -> np.ndarray:
     """Return `value` as n finite-or-infinite float64 numbers, one per point."""
     vector = np.asarray(value, dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Search:
     def run(self) -> tuple[Point, float, float, float, str]:
         """Return the point, primal, dual, their rounding, and what the certificate should say."""
         start = self.first or self._guess()
-        if not self._convex():
+        if not self.convex:
             return self._scan(start)
         stopped = self._bracket(start)
         assert self.best is not None
@@ -93,7 +94,8 @@ class Search:
         slope = self._slope(1.0)
         return slope if 0 < slope < math.inf else 1.0
 
-    def _convex(self) -> bool:
+    @cached_property
+    def convex(self) -> bool:
         """Whether R is convex: as it says, or else because its derivative does not fall on a grid."""
         said = getattr(self.penalty, "convex", None)
         if said is not None:
@@ -284,7 +286,7 @@ class Search:
         if at_zero <= value:
             point, value = none, at_zero
         text = (
-            f"; the penalty is not convex: the best of {self.solves} strengths, {point.strength:.3g}, and the gap is "
-            "that of its squared-norm problem"
+            f"; the best of {self.solves} strengths, {point.strength:.3g}, and the gap is that of its squared-norm "
+            "problem"
         )
         return point, value, value - gap, point.rounding, text

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.certify import Certificate
+from mercer.certify import Certificate, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.points.threads import one_thread_each
@@ -90,8 +90,8 @@ def solve(problem: Representer, control: Control | None = None, solver: Solver =
     ...         return 2 * (f - y) / (1 + (f - y) ** 2)
     >>> x = np.linspace(0, 1, 5)
     >>> found = solve(Representer(Gram(RBF(), x[:, None]), x, Cauchy(), Norm(0.1)))
-    >>> found.certificate.solver.split(";")[-1]
-    ' stationary point: the loss is not convex'
+    >>> found.certificate.stopped, found.certificate.stationary
+    ('stationary point', 'the loss is not convex')
     """
     control = control or Control()
     chosen, _ = choose(problem, solver)
@@ -141,7 +141,7 @@ class _Engine:
             point = self.minimise(self._positive(float(penalty.strength)), control.tol)
             return self._finish(point, point.primal, point.primal - point.gap, point.rounding, "")
         search = Search(penalty, self.minimise, control.tol, self.journal, self._zero, self.first)
-        return self._finish(*search.run())
+        return self._finish(*search.run(), "" if search.convex else "the penalty is not convex")
 
     def _positive(self, strength: float) -> float:
         """Return a strength above 0: without a penalty, one that only rounding would notice."""
@@ -193,17 +193,16 @@ class _Engine:
         b = _best_constant(losses, point.b)
         return replace(point, a=a, f=a.copy(), b=b, loss=losses.total(a + b), square=0.0)
 
-    def _finish(self, point: Point, primal: float, dual: float, rounding: float, note: str) -> Minimiser:
+    def _finish(self, point: Point, primal: float, dual: float, rounding: float, note: str, why: str = "") -> Minimiser:
         control, journal = self.control, self.journal
-        solver = point.solver + note
         if not getattr(self.problem.loss, "convex", True):
-            solver += "; stationary point: the loss is not convex"
+            why = "the loss is not convex"
         claim = Certificate(
             primal,
             dual,
             point.kkt,
             control.tol,
-            solver,
+            point.solver + note,
             journal.steps,
             control.seconds,
             rounding + 2.0 * EPS * abs(primal),
@@ -214,8 +213,9 @@ class _Engine:
             claim = replace(claim, stopped="converged")
         elif claim.stopped == "converged":
             claim = replace(claim, stopped="the gap is larger than tol")
+        claim = without_duality(claim, why)
         if self.own_file:
-            if claim.stopped == "converged":
+            if claim.finished:
                 journal.remove()
             else:
                 journal.write(point.a, point.b, point.strength)
