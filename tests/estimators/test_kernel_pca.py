@@ -40,6 +40,7 @@ def rbf(A, B=None):
 # -- parity ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the centred kernel Sigmoid")
 @pytest.mark.parametrize("n_components", [1, 4, None])
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_is_scikit_learns(name, n_components):
@@ -266,6 +267,14 @@ def test_hostile_data_have_finite_components(name, kernel):
 def test_parameters_out_of_range(settings, says):
     with pytest.raises(ValueError, match=says):
         KernelPCA(**settings).fit(X)
+
+
+def test_components_of_what_is_no_kernel_come_with_a_warning():
+    K = pairwise_kernels(X[:80] / 16, metric="sigmoid", gamma=1.0, coef0=-1.0)
+    least = np.linalg.eigvalsh(centred(K))[0]
+    with pytest.warns(UserWarning, match=r"not positive semidefinite.*explained_variance_ratio_") as said:
+        KernelPCA(2, kernel="precomputed").fit(K)
+    assert float(str(said[0].message).split("eigenvalue ")[1].split(")")[0]) == pytest.approx(least, rel=0.02)
 
 
 def test_kernels_that_are_not_positive_semidefinite():

@@ -10,7 +10,19 @@ from scipy import sparse, stats
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from mercer import RBF, Constant, Delta, FromFunction, Gram, Intersection, Linear, Matern, Polynomial, RKHSFunction
+from mercer import (
+    RBF,
+    Constant,
+    Delta,
+    FromFunction,
+    Gram,
+    Intersection,
+    Linear,
+    Matern,
+    Polynomial,
+    RKHSFunction,
+    Sigmoid,
+)
 from mercer.rkhs import Box, MercerExpansion, RKHSVector
 
 
@@ -456,6 +468,22 @@ def test_functions_are_numbers_at_points(smooth):
         ValueError, match=r"by 14 coefficients, one for each eigenfunction; got an array of shape \(3,\)"
     ):
         smooth.norm([1.0, 2.0, 3.0])
+
+
+def test_a_kernel_with_a_negative_eigenvalue_has_no_expansion():
+    bent = Sigmoid(1.0, -1.0)
+    x, w = np.polynomial.legendre.leggauss(40)
+    x, w = (x[:, None] + 1) / 2, w / 2
+    least = np.linalg.eigvalsh(np.sqrt(w)[:, None] * bent(x) * np.sqrt(w))[0]  # the operator's, by another rule
+    with pytest.raises(ValueError, match=rf"Sigmoid.*eigenvalue {least:.3g} beside 0.0788.*Mercer's theorem needs"):
+        MercerExpansion(bent, Box(0, 1), 4)
+    sample = np.random.default_rng(0).uniform(size=(2600, 1))
+    for points in (sample[:100], sample):  # by LAPACK, and by products
+        with pytest.raises(ValueError, match=r"Sigmoid.*eigenvalue -.*Mercer's theorem needs"):
+            MercerExpansion(bent, points, 2)
+    plain = FromFunction(lambda x, z: float(np.exp(-0.5 * (x - z) @ (x - z))))  # unproven, and a kernel
+    one, other = MercerExpansion(plain, sample[:60], 4), MercerExpansion(RBF(1.0), sample[:60], 4)
+    np.testing.assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-10)
 
 
 def test_a_budget_bounds_the_nodes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mercer.certify import seen_indefinite
 from mercer.estimators.images import KERNEL_RULES, Images, centred_trace, like
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
@@ -181,6 +183,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self._row_means = sums / n
         self._trace = max(centred_trace(gram, sums), float(values.sum()))
         self.explained_variance_ratio_ = values / self._trace if self._trace > 0 else np.zeros(len(values))
+        if why := seen_indefinite(gram, centred=True):
+            warnings.warn(
+                f"{why.replace('the kernel', f'the centred kernel {gram.kernel!r}', 1)}: directions with negative "
+                "eigenvalues are no components, and explained_variance_ratio_ is a share of what they leave. "
+                "mercer.repair makes the nearest matrix without them.",
+                UserWarning,
+                stacklevel=2,
+            )
         self._A, self._b = self._coefficients()
         for name in ("dual_coef_", "X_transformed_fit_"):  # of an earlier fit
             self.__dict__.pop(name, None)

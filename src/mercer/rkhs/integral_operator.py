@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigvalsh
 
+from mercer.certify import seen_indefinite
 from mercer.gram import Gram, top_eigenpairs
 from mercer.gram.eigen import signed
 from mercer.gram.similarities import in_double, symmetric_part
@@ -90,7 +91,10 @@ def _of_points(kernel: Kernel, measure: Measure, rank: int, budget: Budget, seed
     n = len(points)
     if n <= _DENSE and 32 * n * n <= budget:
         return Spectrum(rule, *_dense(kernel, rule, rank, budget), rule.name)
-    found = top_eigenpairs(Gram(kernel, points, budget=budget), min(rank, n), weights=rule.weights, tol=_TOL, seed=seed)
+    gram = Gram(kernel, points, budget=budget)
+    if said := seen_indefinite(gram):
+        raise _not_mercers(kernel, said)
+    found = top_eigenpairs(gram, min(rank, n), weights=rule.weights, tol=_TOL, seed=seed)
     kept = _above(found.values, found.rounding)
     values, U = found.values[kept], found.vectors[:, kept]
     A = np.sqrt(rule.weights)[:, None] * U / values
@@ -107,6 +111,11 @@ def _dense(
     root = np.sqrt(rule.weights)
     B = root[:, None] * np.asarray(kernel(rule.points), dtype=np.float64) * root
     B = symmetric_part(B)
+    if not kernel.proof().proven:
+        ends = eigvalsh(B)[[0, -1]]
+        if ends[0] < -max(n, 100) * _EPS * np.abs(ends).max():
+            seen = f"its operator has the eigenvalue {ends[0]:.3g} beside {ends[1]:.3g}"
+            raise _not_mercers(kernel, f"the kernel is not positive semidefinite on this measure ({seen})")
     B[np.diag_indices(n)] += gap
     # All of the spectrum of a graded matrix, such as Gauss weights make, comes with small errors in small eigenvalues.
     some = (max(0, n - rank), n - 1) if n > _WHOLE else None
@@ -128,6 +137,15 @@ def _above(values: np.ndarray, rounding: float) -> np.ndarray:
             "expansion there."
         )
     return np.flatnonzero(kept)
+
+
+def _not_mercers(kernel: Kernel, said: str) -> ValueError:
+    """Return the error for a kernel that Mercer's theorem does not speak of."""
+    return ValueError(
+        f"{said.replace('the kernel', repr(kernel), 1)}, and Mercer's theorem needs one that is: what such a series "
+        "leaves out is not bounded by the next eigenvalues. mercer.verdict shows a witness; take another kernel, or "
+        "repair its matrix (mercer.repair)."
+    )
 
 
 def _missing(kernel: Kernel, rule: Rule, split: Callable[[float], Nodes]) -> np.ndarray | None:

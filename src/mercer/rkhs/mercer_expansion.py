@@ -55,7 +55,8 @@ class MercerExpansion:
     Parameters
     ----------
     kernel
-        The kernel. One that takes a parameter from data can have it from a sample, not from a law or a box.
+        The kernel. One that takes a parameter from data can have it from a sample, not from a law or a box. One that
+        is not proven to be positive semidefinite is refused where it has a negative eigenvalue.
     measure
         What the integrals are over:
 
