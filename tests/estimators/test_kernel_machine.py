@@ -266,6 +266,48 @@ def test_a_loss_that_is_not_convex_ends_at_a_stationary_point_and_says_so():
     assert model.certificate_.verify(X, Y).stationary == "the loss is not convex"
 
 
+class Largest:
+    """The largest error of all samples, in whatever shape, is no sum over the samples."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def value(self, y, f):
+        return np.full(self.shape or (), np.abs(y - f).max())
+
+    def derivative(self, y, f):
+        return np.where(np.abs(y - f) == np.abs(y - f).max(), np.sign(f - y), 0.0)
+
+
+@pytest.mark.parametrize(("shape", "says"), [(None, r"has the shape \(\)"), (len(Y), "when other predictions do")])
+def test_a_loss_that_is_no_sum_over_the_samples_is_refused(shape, says):
+    with pytest.raises(ValueError, match=says):
+        KernelMachine(KERNEL, Largest(shape), 0.5).fit(X, Y)
+
+
+class Bounded:
+    """A penalty that increases and is not convex."""
+
+    def value(self, t):
+        return 30.0 * np.arctan(t)
+
+    def derivative(self, t):
+        return 30.0 / (1.0 + t * t)
+
+
+def test_a_penalty_that_is_not_convex_is_minimised_without_the_claim_of_a_minimum():
+    model = KernelMachine(KERNEL, Squared(), Bounded()).fit(X, Y)
+    claim = model.certificate_
+    for found in (claim, claim.verify(X, Y)):
+        assert found.stationary == "the penalty is not convex"
+        assert not found.converged
+    others = [KernelMachine(KERNEL, Squared(), strength).fit(X, Y) for strength in np.geomspace(1e-6, 1e4, 41)]
+    values = [m.certificate_.primal - 0.5 * m.penalty * m.function_.norm() ** 2 for m in others]
+    paid = [v + Bounded().value(m.function_.norm()) for v, m in zip(values, others, strict=True)]
+    assert claim.primal <= min(paid) * (1 + 1e-6)
+    assert np.ptp(np.sign(np.diff(paid))) == 2  # the objective rises and falls along the path: more than one minimum
+
+
 # -- parameters -------------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,8 @@ VALUE = [
     (broken(Hinge(), value=lambda s, y, f: np.minimum(1.0, np.abs(f) + 0 * y)), "value of .* is not convex"),
     (broken(Cauchy(), convex=True), "value of .* is not convex"),
     (broken(Multinomial(), value=lambda s, y, f: -Multinomial.value(s, y, f)), "value of .* is not convex"),
+    (broken(Cosh(), value=lambda s, y, f: np.abs(y - f).max()), r"value of .* has the shape \(\); a loss gives one"),
+    (broken(Cosh(), value=lambda s, y, f: 0 * f + np.abs(y - f).max()), "value of .* changes from .* predictions do"),
     (broken(Hinge(), target="number"), "target of .* must be one of 'label', .* not 'number'"),
 ]
 DERIVATIVE = [
@@ -68,6 +70,7 @@ DERIVATIVE = [
     (broken(Multinomial(), derivative=lambda s, y, f: 0.0 * f), "derivative of .* is no subgradient: at y = "),
     (broken(Cauchy(), derivative=lambda s, y, f: f - y), "derivative of .* is not the slope of the value"),
     (broken(Squared(), derivative=lambda s, y, f: (f - y) * (1 + 1e-3)), "subgradient|not the slope"),
+    (broken(Cosh(), derivative=lambda s, y, f: np.tanh(f - y - f.mean())), "derivative of .* changes from .*"),
     (broken(Hinge(), smooth=True), "derivative of .* jumps, but the loss says that it is smooth"),
 ]
 CURVATURE = [

@@ -58,6 +58,54 @@ class Loss(ABC):
         """Return dL/df; at a kink, one of the subgradients."""
 
 
+def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
+    """Raise unless a loss gives each prediction a value and a slope that depend on this prediction alone.
+
+    Every other prediction is moved far away; what belongs to the rest must stay as it was.
+
+    Parameters
+    ----------
+    loss
+        An object with `value(y, f)` and `derivative(y, f)`.
+    y, f
+        Truths and predictions; the latter with one column for each class for a loss of classes.
+
+    Examples
+    --------
+    >>> class Largest(Loss):
+    ...     def value(self, y, f):
+    ...         return np.full(len(y), np.abs(y - f).max())
+    ...     def derivative(self, y, f):
+    ...         return np.sign(f - y)
+    >>> check_elementwise(Largest(), np.zeros(4), np.zeros(4))
+    Traceback (most recent call last):
+        ...
+    ValueError: the value of ... of prediction 1 changes from 0 to ... when other predictions do; ...
+    """
+    with np.errstate(all="ignore"):
+        if (shape := np.shape(loss.value(y, f))) != (len(y),):
+            raise ValueError(
+                f"the value of {loss!r} for {len(y)} predictions has the shape {shape}; a loss gives one number for "
+                "each of them, and the sum is taken over the samples."
+            )
+        for moved in (slice(0, None, 2), slice(1, None, 2)):
+            other = np.array(f)
+            other[moved] += 10.0 * (1.0 + np.abs(y[moved]).max(initial=0.0)) * (1.0 + np.arange(f[:1].size))
+            rest = np.ones(len(y), bool)
+            rest[moved] = False
+            for name in ("value", "derivative"):
+                before, after = (np.asarray(getattr(loss, name)(y, g), dtype=np.float64) for g in (f, other))
+                before, after = (np.broadcast_to(v, y.shape if name == "value" else f.shape) for v in (before, after))
+                changed = rest & ~np.isclose(before, after, rtol=1e-9, equal_nan=True).reshape(len(y), -1).all(axis=1)
+                if changed.any():
+                    i = int(np.argmax(changed))
+                    was, now = (np.array2string(v[i], precision=4) for v in (before, after))
+                    raise ValueError(
+                        f"the {name} of {loss!r} of prediction {i} changes from {was} to {now} when other predictions "
+                        "do; a loss is a sum over the samples, and each term may depend on its own sample alone."
+                    )
+
+
 def check_quantile(owner: Any, value: Any) -> None:
     """Raise unless `value` is a number between 0 and 1."""
     check_number(owner, "quantile", value)

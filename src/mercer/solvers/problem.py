@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.certify import Certificate
 from mercer.gram import Gram
+from mercer.losses.base import check_elementwise
 from mercer.losses.penalties import SquaredNorm
 from mercer.solvers.control import check_vector
 
@@ -60,6 +61,8 @@ class Representer:
                     )
         self.y = check_vector("y", self.y, n)
         _check_targets(self.y, getattr(self.loss, "target", "real"), self.loss)
+        if not type(self.loss).__module__.startswith("mercer."):  # those are tested
+            check_elementwise(self.loss, self.y, np.zeros(n if self.classes is None else (n, self.classes)))
         if self.weights is not None:
             self.weights = check_vector("weights", self.weights, n)
             bad = ~((self.weights >= 0) & np.isfinite(self.weights))
@@ -118,7 +121,7 @@ class Minimiser:
         f(x_i) + b.
     certificate
         Primal, dual and gap. For a loss that is not convex the gap is the squared norm of the gradient in H over twice
-        the strength, and `solver` says so.
+        the strength, and `stationary` says so.
     history
         One row (steps, primal, relative gap, support, seconds) now and then.
     strength

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.losses.base import check_elementwise
+
 _STEPS = (0.03, 0.5, 2.0, 40.0)
 _ROUNDING = 1e-9
 _LARGE = 1e100  # values beyond this one are asked only to be numbers: the laws' own sums would overflow
@@ -23,6 +25,7 @@ _TRUTHS: dict[str, list[float]] = {
 def check_loss(loss: Any, y: Any = None, f: Any = None) -> None:
     """Raise AssertionError, naming the law and the worst place, unless the loss obeys every law.
 
+    - `value` and `derivative` of a prediction depend on this prediction alone;
     - `value` is a number or infinite, and convex in f unless the loss says `convex = False`;
     - `derivative` is a subgradient everywhere, and the slope of `value` where that has one;
     - `curvature`, where there is one, is the slope of the derivative where that has one;
@@ -63,6 +66,10 @@ def check_loss(loss: Any, y: Any = None, f: Any = None) -> None:
         usual = np.concatenate([np.linspace(-4.9, 4.9, 15), [-1.0, -0.1, 0.0, 0.1, 1.0]])
         grid = np.unique(np.asarray(usual if f is None else f, dtype=float))
     places = _Places(loss, np.repeat(truths, len(grid)), np.concatenate([grid] * len(truths)), grid)
+    try:
+        check_elementwise(loss, places.Y, places.F)
+    except ValueError as error:
+        raise AssertionError(str(error)) from None
     value, slope = places.value(places.F), places.derivative(places.F)
     places.require("the value", ~np.isnan(value) & (value > -np.inf), "must be a number or infinite")
     places.require(
