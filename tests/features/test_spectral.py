@@ -272,7 +272,7 @@ class TestAsLaw:
         (lambda: as_law(LAWS["gaussian"], 3), "lives in dimension 2.*3 features"),
         (lambda: as_law(stats.multivariate_normal(mean=[1.0, 0.0]), 2), "has mean.*ShiftedGaussian"),
         (lambda: as_law(stats.multivariate_normal, 2), "not frozen"),
-        (lambda: as_law("normal", 2), "cannot be made from str.*sampler"),
+        (lambda: as_law("normal", 2), "cannot be made from 'normal'.*sampler"),
         (lambda: as_law(lambda n, rng: rng.normal(size=n), 2), r"must return shape \(4096, 2\).*\(4096,\)"),
     ],
 )

@@ -96,3 +96,23 @@ def test_the_proof_names_the_law():
 def test_widths_must_agree(d):
     with pytest.raises(ValueError, match=rf"X has 3 features and Z has {d}; both must have the same columns"):
         Spectral(stats.norm())(vectors(), vectors(5, d=d))
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        ("cauchy", r"cannot be made from 'cauchy'.*scipy\.stats\.cauchy\(\).*sampler"),
+        (None, "cannot be made from None"),
+        (stats.poisson(3.0), "a discrete law"),
+        (stats.multivariate_normal, "is not frozen"),
+        (stats.t, "without its shape parameters"),
+    ],
+)
+def test_what_is_no_law_is_refused_before_anything_is_proven_of_it(law, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        Stationary.from_spectral(law)
+
+
+def test_a_law_on_other_features_is_refused_where_the_kernel_is_made():
+    with pytest.raises(ValueError, match="lives in dimension 2"):
+        Stationary.from_spectral(stats.multivariate_normal(cov=COVARIANCE[:2, :2]), dim=3)

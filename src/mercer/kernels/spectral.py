@@ -31,6 +31,10 @@ class Spectral(Stationary):
     law: Any
     dim: int | None = None
 
+    def _validate(self) -> None:
+        if not callable(self.law) or type(self.law).__module__.startswith("scipy."):  # a sampler has to wait for points
+            as_law(self.law, int(self.dim or getattr(self.law, "dim", 1)))
+
     def of(self, pair: Pair) -> Any:
         return pair.differences(self.spectral_law(pair.width).characteristic)
 

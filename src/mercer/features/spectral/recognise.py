@@ -64,8 +64,9 @@ def as_law(law: Any, dim: int, *, n_samples: int = 4096, random_state: Seed = 0)
         return DiscreteLaw.from_sampler(law, dim, n_samples, random_state)
     else:
         raise TypeError(
-            f"A spectral law cannot be made from {type(law).__name__}: give a law of mercer.features, a "
-            "frozen law of scipy.stats, or a sampler(n, rng) that returns frequencies of shape (n, dim)."
+            f"A spectral law cannot be made from {law!r:.60}: give a frozen law of scipy.stats, such as "
+            "scipy.stats.cauchy(), a law of mercer.features, or a sampler(n, rng) that returns frequencies of shape "
+            "(n, dim)."
         )
     if found.dim != dim:
         raise ValueError(
