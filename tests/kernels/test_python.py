@@ -6,6 +6,8 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import PolynomialFeatures
 
+from mercer.estimators.kernel_names import FromMatrices
+from mercer.gram import Gram
 from mercer.kernels import RBF, FromFeatures, FromFunction, Linear, Polynomial
 from samples import letter_counts, shared_letters, squares, vectors, words
 
@@ -51,8 +53,21 @@ def test_a_function_of_vectors_joins_the_algebra():
 
 
 def test_values_that_are_no_numbers_are_refused():
-    with pytest.raises(FloatingPointError, match=r"the kernel value of points 0 and 1 is nan"):
-        FromFunction(lambda a, b: 1.0 if a == b else float("nan"))([1, 2])
+    def broken(a, b):
+        return float("nan") if {3, 7} == {int(a), int(b)} else 1.0
+
+    said = r"the kernel function .*broken returned nan for points 3 and 7; .* mend the function"
+    points = list(range(10))
+    for k in (FromFunction(broken), 2 * FromFunction(broken) + 1):
+        with pytest.raises(FloatingPointError, match=said):
+            k(points)
+        with pytest.raises(FloatingPointError, match=said):
+            Gram(k, points).block([3], [5, 7])
+    with pytest.raises(FloatingPointError, match=r"returned nan for points 1 and 1"):
+        FromFunction(lambda a, b: float("nan") if a == 2 else 1.0).diag([1, 2])
+    matrix = FromMatrices(lambda A, B: np.where(A > B.T, np.inf, 1.0))
+    with pytest.raises(FloatingPointError, match=r"<lambda> returned inf for points 4 and 3"):
+        matrix(np.array([[0.0], [0.0], [0.0], [0.0], [1.0]]), np.array([[9.0], [9.0], [9.0], [0.5]]))
     with pytest.raises(TypeError, match=r"f of FromFunction must be a function of two points; it is 3"):
         FromFunction(3)
 

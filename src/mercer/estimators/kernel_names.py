@@ -28,6 +28,7 @@ from mercer.kernels import (
 )
 from mercer.kernels.base import check_number
 from mercer.points import Block, Diagonal, Pair, Points, Untraceable, trace
+from mercer.points.pair import called
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 _STEP = 64  # points per block whose diagonal is wanted
@@ -93,7 +94,7 @@ class FromMatrices(Kernel):
                 f"the kernel function returned shape {values.shape} for {len(left)} points against {len(right)}; it "
                 "must give one row per point of its first argument and one column per point of its second."
             )
-        return values
+        return called(self.f, values, left, right)
 
     def _proof(self) -> Proof:
         return self._axiom(

@@ -213,7 +213,7 @@ class Block(_Real):
         right = self._right.items
         size = len(self._left) * len(self._right)
         values = (float(function(x, z)) for x in self._left.items for z in right)
-        return np.fromiter(values, np.float64, size).reshape(self.shape)
+        return called(function, np.fromiter(values, np.float64, size).reshape(self.shape), self._left, self._right)
 
     def differences(self, function: Callable[[Any], Any]) -> np.ndarray:
         same_width(self._left, self._right)
@@ -257,7 +257,8 @@ class Diagonal(_Real):
         return squared_norms(self._left) * (4 if kind == "sqsum" else 1)
 
     def call(self, function: Callable[[Any, Any], float]) -> np.ndarray:
-        return np.fromiter((float(function(x, x)) for x in self._left.items), np.float64, len(self._left))
+        values = np.fromiter((float(function(x, x)) for x in self._left.items), np.float64, len(self._left))
+        return called(function, values, self._left, self._right)
 
     def differences(self, function: Callable[[Any], Any]) -> np.ndarray:
         return function(np.zeros((len(self._left), self._left.width))).astype(self._left.dtype, copy=False)
@@ -265,6 +266,19 @@ class Diagonal(_Real):
     def lookup(self, matrix: Any) -> Any:
         i = _indices(self._left, min(matrix.shape))
         return matrix[i, i]
+
+
+def called(function: Callable[..., Any], values: np.ndarray, left: Points, right: Points) -> np.ndarray:
+    """Return what a Python function said of points, or say for which two of them it was no finite number."""
+    if np.isfinite(values).all():
+        return values
+    at = np.argwhere(~np.isfinite(values))[0]
+    i, j = left.place(int(at[0])), right.place(int(at[-1]))
+    raise FloatingPointError(
+        f"the kernel function {getattr(function, '__qualname__', repr(function))} returned {values[tuple(at)]} for "
+        f"points {i} and {j}; a kernel is a finite number for every two points: mend the function, or drop the points "
+        "that it cannot compare."
+    )
 
 
 def _tokens(points: Points) -> np.ndarray:

@@ -205,6 +205,10 @@ class Points:
             return self
         return _Taken(self, rows)
 
+    def place(self, i: int) -> int:
+        """Return which of the points that were given number i is."""
+        return i
+
     def single(self) -> Points:
         """Return the same points, their vectors rounded to float32; themselves when they are that or no vectors."""
         if self.foreign or not self.numeric or self.dtype == np.float32:
@@ -240,6 +244,10 @@ class _Taken(Points):
     @cached_property
     def vectors(self) -> Any:
         return _select(self._parent.vectors, self._rows)
+
+    def place(self, i: int) -> int:
+        rows = range(len(self._parent))[self._rows] if isinstance(self._rows, slice) else self._rows
+        return self._parent.place(int(rows[i]))
 
     @property
     def numeric(self) -> bool:
