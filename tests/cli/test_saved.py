@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,9 @@ def test_what_holds():
     assert holds(rough, rough)  # it claimed no more
     assert holds(rough, claim)
     assert not holds(claim, rough)
+    bent = replace(claim, stationary="the kernel is not positive semidefinite")
+    assert holds(bent, bent)
+    assert not holds(claim, bent)  # it claimed a minimum
 
 
 def test_a_model_saved_from_python_can_be_verified(mercer, tmp_path):
