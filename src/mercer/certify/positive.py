@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from mercer.points.threads import one_thread_each
 
 _POINTS = 2_000  # whose matrix is looked at: a part of a second
 _CALLED = 500  # the same where a Python function gives the values
-_FEW = 500  # points whose matrix one thread works through
 
 
 def seen_indefinite(gram: Gram, centred: bool = False) -> str:
@@ -46,8 +44,7 @@ def seen_indefinite(gram: Gram, centred: bool = False) -> str:
     if gram.kernel.proof().proven:
         return ""
     chosen = _evenly(gram.kernel, gram.left)
-    few = len(chosen) <= _FEW  # the threads of BLAS take longer to find one another
-    with one_thread_each() if few else nullcontext():
+    with one_thread_each():  # for matrices of this size the threads of BLAS take longer to find one another
         K = symmetric_part(np.asarray(Gram(gram.kernel, chosen).dense(), dtype=np.float64))
         low = _negative(K, _rounding(gram.kernel, chosen), centred)
     return _sentence(low, len(chosen), len(gram.left)) if low < 0 else ""
@@ -94,7 +91,9 @@ def _negative(H: np.ndarray, rounding: float, centred: bool) -> float:
         mean = H.mean(axis=0)
         H = H - mean - mean[:, None] + mean.mean()
     try:
-        cho_factor(H + rounding * size * np.eye(n), lower=True, overwrite_a=True, check_finite=False)
+        shifted = H.copy()
+        shifted.flat[:: n + 1] += rounding * size
+        cho_factor(shifted.T, lower=True, overwrite_a=True, check_finite=False)
         return 0.0
     except np.linalg.LinAlgError:
         ends = lanczos(lambda v: H @ v, n, negative=rounding)
