@@ -9,6 +9,7 @@ import pytest
 import sklearn.gaussian_process.kernels as sk
 from scipy import sparse
 from scipy.linalg import LinAlgWarning
+from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -153,6 +154,137 @@ def test_noise_of_each_sample():
         clone(model).fit(X[1:], y[1:])
 
 
+# -- scikit-learn's parameters ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [y, both], ids=["one", "two"])
+@pytest.mark.parametrize("alpha", [0.05, np.linspace(0.01, 0.5, 60)], ids=["number", "each"])
+def test_alpha_is_scikit_learn_s(alpha, target):
+    ours, theirs = PAIRS["scaled"]
+    referee = Referee(theirs, alpha=alpha, optimizer=None, normalize_y=True).fit(X, target)
+    for solver in ("cholesky", "cg"):
+        model = GaussianProcessRegressor(ours, alpha=alpha, optimizer=None, normalize_y=True, solver=solver)
+        model.fit(X, target)
+        for found, expected in zip(model.predict(T, return_std=True), referee.predict(T, return_std=True), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4 if solver == "cg" else 1e-6)
+    model.set_params(solver="cholesky").fit(X, target)
+    for name in ("X_train_", "y_train_", "alpha_", "L_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(referee, name), rtol=1e-7, atol=1e-9)
+    assert model.certificate_.verify(X, target).converged
+    searched = Referee(theirs, alpha=alpha).fit(X, y)
+    model = GaussianProcessRegressor(ours, alpha=alpha, tuning_rows=60).fit(X, y)
+    assert model.theta_names_ == ["factor", "base__scale"]  # alpha is kept
+    assert model.log_marginal_likelihood_value_ >= searched.log_marginal_likelihood_value_ - 1e-3
+    np.testing.assert_allclose(model.theta_, searched.kernel_.theta, atol=0.02)
+    value, slopes = searched.log_marginal_likelihood(theirs.theta, eval_gradient=True)
+    again, gradient = model.log_marginal_likelihood(theirs.theta, eval_gradient=True)
+    assert again == pytest.approx(value)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6)
+
+
+def test_alpha_stands_beside_the_noise():
+    alpha = np.linspace(0.001, 0.005, 60)
+    theirs = PAIRS["scaled"][1] + sk.WhiteKernel(0.05)
+    referee = Referee(theirs, alpha=alpha).fit(X, y)
+    model = GaussianProcessRegressor(2.0 * RBF(scale=0.7), noise=0.05, alpha=alpha).fit(X, y)
+    assert model.log_marginal_likelihood_value_ == pytest.approx(referee.log_marginal_likelihood_value_, abs=1e-2)
+    np.testing.assert_allclose(model.noise_, alpha + model.parameters_["noise"])
+    few = clone(model).set_params(tuning_rows=30).fit(X, y)
+    assert len(few.noise_) == 60
+
+
+def test_alpha_and_the_noise_are_one_thing_to_the_mean():
+    noise = GaussianProcessRegressor(2.0 * RBF(scale=0.7), noise=0.05, optimizer=None).fit(X, y)
+    alpha = GaussianProcessRegressor(2.0 * RBF(scale=0.7), alpha=[0.05], optimizer=None).fit(X, y)
+    np.testing.assert_array_equal(noise.predict(T), alpha.predict(T))
+    np.testing.assert_array_equal(
+        noise.predict(T, return_std=True, of="target")[1], alpha.predict(T, return_std=True, of="target")[1]
+    )
+    fresh = GaussianProcessRegressor(2.0 * RBF(scale=0.7), alpha=0.05)
+    np.testing.assert_allclose(fresh.predict(T, return_std=True, of="target")[1], np.sqrt(2.05))
+
+
+def test_no_kernel_is_scikit_learn_s():
+    model, referee = GaussianProcessRegressor(None, alpha=0.01), Referee(alpha=0.01)
+    for found, expected in zip(model.predict(T, return_cov=True), referee.predict(T, return_cov=True), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    model.set_params(optimizer=None).fit(X, y)
+    assert model.kernel_ == 1.0 * RBF(1.0)
+    np.testing.assert_allclose(model.predict(T), Referee(alpha=0.01, optimizer=None).fit(X, y).predict(T), rtol=1e-7)
+    assert model.set_params(optimizer="fmin_l_bfgs_b").fit(X, y).kernel_ != 1.0 * RBF(1.0)
+
+
+@pytest.mark.parametrize("n_targets", [None, 1, 3])
+def test_before_a_fit_the_process_is_the_answer(n_targets):
+    model = GaussianProcessRegressor(2.0 * RBF(scale=0.7), n_targets=n_targets)
+    referee = Referee(PAIRS["scaled"][1], n_targets=n_targets)
+    for asked in ({"return_std": True}, {"return_cov": True}):
+        for found, expected in zip(model.predict(T, **asked), referee.predict(T, **asked), strict=True):
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert model.predict(T).shape == referee.predict(T).shape
+    assert model.sample_y(T, 4).shape == referee.sample_y(T, 4).shape
+    with pytest.raises(NotFittedError):
+        GaussianProcessRegressor("precomputed").predict(np.eye(3))
+
+
+@pytest.mark.parametrize("normalize", [False, True], ids=["as given", "normalised"])
+def test_one_column_is_flat(normalize):
+    flat = GaussianProcessRegressor(2.0 * RBF(scale=0.7), alpha=0.05, optimizer=None, normalize_y=normalize).fit(X, y)
+    column = clone(flat).fit(X, y[:, None])
+    referee = Referee(PAIRS["scaled"][1], alpha=0.05, optimizer=None, normalize_y=normalize).fit(X, y[:, None])
+    for asked in ({"return_std": True}, {"return_cov": True}):
+        for f, c, r in zip(*(m.predict(T, **asked) for m in (flat, column, referee)), strict=True):
+            assert f.shape == c.shape == r.shape
+            np.testing.assert_array_equal(f, c)
+    assert column.sample_y(T, 4).shape == referee.sample_y(T, 4).shape
+    np.testing.assert_array_equal(column.loo_log_density(), flat.loo_log_density())
+    np.testing.assert_array_equal(column.log_density(X, y[:, None]), flat.log_density(X, y))
+    assert column.certificate_.verify(X, y[:, None]).converged
+
+
+def test_the_first_of_several_columns_is_drawn_as_if_it_were_alone():
+    several = GaussianProcessRegressor(2.0 * RBF(scale=0.7), noise=0.1, optimizer=None).fit(X, both)
+    alone = GaussianProcessRegressor(2.0 * RBF(scale=0.7), noise=0.1, optimizer=None).fit(X, y)
+    np.testing.assert_allclose(several.sample_y(T, 5)[:, 0], alone.sample_y(T, 5))
+
+
+def test_an_optimizer_of_one_s_own():
+    calls = []
+
+    def optimizer(objective, theta, bounds):
+        calls.append(theta)
+        value, slopes = objective(theta)
+        assert value == objective(theta, eval_gradient=False)
+        for i in range(len(theta)):
+            step = 1e-5 * np.eye(len(theta))[i]
+            numeric = (objective(theta + step, False) - objective(theta - step, False)) / 2e-5
+            assert slopes[i] == pytest.approx(numeric, rel=1e-4, abs=1e-4)
+        assert (bounds[:, 0] < theta).all()
+        assert (theta < bounds[:, 1]).all()
+        found = minimize(objective, theta, jac=True, bounds=bounds, method="L-BFGS-B")
+        return found.x, found.fun
+
+    kernel = 2.0 * RBF(scale=0.7)
+    own = GaussianProcessRegressor(kernel, optimizer=optimizer, n_restarts_optimizer=2, noise=0.05).fit(X, y)
+    best = GaussianProcessRegressor(kernel, noise=0.05).fit(X, y)
+    assert len(calls) == 3
+    assert own.log_marginal_likelihood_value_ == pytest.approx(best.log_marginal_likelihood_value_, abs=1e-3)
+    assert own.theta_bounds_.shape == (3, 2)
+    assert (own.theta_bounds_[:, 0] <= own.theta_).all()
+    stay = GaussianProcessRegressor(kernel, optimizer=lambda f, theta, bounds: (theta, 0.0), noise=0.05).fit(X, y)
+    np.testing.assert_allclose(stay.theta_, np.log([2.0, 0.7, 0.05]))
+
+
+def test_what_changes_nothing_is_said():
+    with pytest.warns(UserWarning, match="copy_X_train=False changes nothing in GaussianProcessRegressor"):
+        model = GaussianProcessRegressor(2.0 * RBF(scale=0.7), alpha=0.1, copy_X_train=False).fit(X, y)
+    with pytest.warns(UserWarning, match="clone_kernel=False changes nothing"):
+        assert model.log_marginal_likelihood(model.theta_, clone_kernel=False) == model.log_marginal_likelihood()
+    with pytest.raises(AttributeError, match="conjugate gradients have made no factor"):
+        _ = GaussianProcessRegressor(alpha=0.1, optimizer=None, solver="cg").fit(X, y).L_
+
+
 # -- draws ----------------------------------------------------------------------------------------------
 
 
@@ -182,8 +314,7 @@ def test_draws_of_several_columns_and_without_a_fit():
     fresh = GaussianProcessRegressor(2.0 * RBF(scale=0.7), noise=0.2)
     assert fresh.sample_y(T, 3, prior=True).shape == (len(T), 3)
     assert np.isfinite(fresh.sample_y(T, 3, prior=True, of="target")).all()
-    with pytest.raises(NotFittedError):
-        fresh.sample_y(T)
+    np.testing.assert_array_equal(fresh.sample_y(T), fresh.sample_y(T, prior=True))
     with pytest.raises(ValueError, match="needs its variance, and before a fit noise='auto' is none"):
         GaussianProcessRegressor(2.0 * RBF(scale=0.7)).sample_y(T, prior=True, of="target")
     with pytest.raises(ValueError, match="no draws from a precomputed matrix"):
@@ -417,7 +548,13 @@ def test_targets_whose_squares_overflow():
         ({"noise": "much"}, "noise='much'"),
         ({"noise": np.r_[0.0, np.ones(59)]}, "or one number > 0 for each sample"),
         ({"kernel": "gauss"}, "kernel='gauss' of GaussianProcessRegressor must be a kernel object"),
-        ({"optimizer": "adam"}, "optimizer='adam' of GaussianProcessRegressor must be 'bfgs', or None"),
+        ({"alpha": -1.0}, "alpha=-1.0 of GaussianProcessRegressor must be None, a finite number >= 0"),
+        ({"alpha": np.ones(7)}, "alpha must be a scalar or an array with same number of entries as y: it has 7"),
+        ({"n_targets": 2}, "The number of targets seen in `y` is different from the parameter `n_targets`. Got 1 != 2"),
+        ({"n_targets": 0}, "n_targets=0 of GaussianProcessRegressor must be a whole number >= 1, or None"),
+        ({"optimizer": lambda f, theta, bounds: (theta[:1], 0.0)}, r"the optimizer returned .* for each of the 3"),
+        ({"optimizer": lambda f, theta, bounds: None}, "the optimizer returned None; it must return"),
+        ({"optimizer": "adam"}, "optimizer='adam' of GaussianProcessRegressor must be 'bfgs', 'fmin_l_bfgs_b', a"),
         ({"n_restarts_optimizer": 1.5}, "a whole number >= 0"),
         ({"bounds": [(0, 1)]}, "a dictionary from names"),
         ({"fixed": "noise"}, "a list of names"),

@@ -206,6 +206,14 @@ def test_parameters_out_of_range(settings, says):
         KernelCCA(**settings).fit(X, Y)
 
 
+@pytest.mark.parametrize("idle", [{"scale": False}, {"max_iter": 7}, {"copy": False}], ids=lambda v: next(iter(v)))
+def test_parameters_of_scikit_learn_that_change_nothing(idle):
+    with pytest.warns(UserWarning, match="changes nothing in KernelCCA"):
+        model = KernelCCA(2, **idle).fit(X, Y)
+    np.testing.assert_array_equal(model.transform(X), KernelCCA(2).fit(X, Y).transform(X))
+    CCA(2, **idle)
+
+
 def test_views_that_do_not_fit():
     with pytest.raises(ValueError, match="requires y to be passed"):
         KernelCCA().fit(X, None)

@@ -64,6 +64,45 @@ def test_first_centres_may_be_named():
     np.testing.assert_array_equal(ours.labels_, peer.labels_)
 
 
+def test_first_centres_may_be_points():
+    centres = X[[3, 50, 200]] + np.random.default_rng(0).normal(size=(3, 64))
+    ours = KernelKMeans(3, kernel="linear", init=centres).fit(X)
+    peer = KMeans(3, init=centres, n_init=1, tol=0, algorithm="lloyd").fit(X)
+    np.testing.assert_array_equal(ours.labels_, peer.labels_)
+    assert ours.inertia_ == pytest.approx(peer.inertia_)
+    named, given = (KernelKMeans(3, kernel=RBF(25.0), init=init).fit(X) for init in ([3, 50, 200], X[[3, 50, 200]]))
+    np.testing.assert_array_equal(named.labels_, given.labels_)
+    w = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    ours = KernelKMeans(3, kernel="linear", init=centres).fit(X, sample_weight=w)
+    peer = KMeans(3, init=centres, n_init=1, tol=0, algorithm="lloyd").fit(X, sample_weight=w)
+    np.testing.assert_array_equal(ours.labels_, peer.labels_)
+
+
+def test_first_centres_may_come_from_a_function():
+    seen = []
+
+    def init(X, n_clusters, random_state):
+        seen.append(random_state.choice(len(X), n_clusters, replace=False))
+        return X[seen[-1]]
+
+    model = KernelKMeans(4, kernel="linear", init=init, random_state=0).fit(X)
+    each = [KernelKMeans(4, kernel="linear", init=chosen).fit(X).inertia_ for chosen in seen]
+    assert len(seen) == 10  # as for init="random"
+    assert model.inertia_ == pytest.approx(min(each))
+    KernelKMeans(4, kernel="linear", init=init, n_init=2, random_state=0).fit(X)
+    assert len(seen) == 12
+
+
+@pytest.mark.parametrize(
+    "idle", [{"algorithm": "elkan"}, {"copy_x": False}, {"verbose": 1}], ids=lambda v: next(iter(v))
+)
+def test_parameters_of_scikit_learn_that_change_nothing(idle):
+    with pytest.warns(UserWarning, match="changes nothing in KernelKMeans"):
+        model = KernelKMeans(3, random_state=0, **idle).fit(X)
+    np.testing.assert_array_equal(model.labels_, KernelKMeans(3, random_state=0).fit(X).labels_)
+    KMeans(3, **idle)
+
+
 # -- laws -----------------------------------------------------------------------------------------------------
 
 KERNELS = [RBF(25.0), Polynomial(2, 1.0, 1e-3), RBF("median") * Polynomial(1, 1.0, 1e-2)]
@@ -213,11 +252,12 @@ def test_one_row_is_one_cluster():
         ({"init": [0, 1]}, "init has shape \\(2,\\) and type int64; it must be the numbers of n_clusters=8"),
         ({"init": [0, 0], "n_clusters": 2}, "must name 2 different samples, from 0 to 299"),
         ({"init": [0, 300], "n_clusters": 2}, "must name 2 different samples, from 0 to 299"),
+        ({"init": X[:8, :5]}, "init has shape \\(8, 5\\); as points it must have one row for each of n_clusters=8"),
         ({"n_init": 0}, "n_init=0 of KernelKMeans must be a whole number >= 1, or 'auto'"),
         ({"max_iter": 0}, "max_iter=0 of KernelKMeans must be a whole number >= 1"),
         ({"tol": -1.0}, "tol=-1.0 of KernelKMeans must be a number >= 0"),
     ],
-    ids=["none", "many", "init", "few", "twice", "outside", "n_init", "max_iter", "tol"],
+    ids=["none", "many", "init", "few", "twice", "outside", "narrow", "n_init", "max_iter", "tol"],
 )
 def test_what_is_refused(settings, says):
     with pytest.raises(ValueError, match=says):

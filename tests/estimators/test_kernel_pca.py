@@ -66,6 +66,40 @@ def test_the_learned_way_back_is_scikit_learns(alpha):
     np.testing.assert_allclose(ours.X_transformed_fit_, peer.X_transformed_fit_, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    "idle",
+    [
+        {"eigen_solver": "arpack"},
+        {"eigen_solver": "randomized", "iterated_power": 3},
+        {"max_iter": 7},
+        {"copy_X": False},
+        {"n_jobs": 2},
+    ],
+    ids=lambda v: next(iter(v)),
+)
+def test_parameters_of_scikit_learn_that_change_nothing(idle):
+    with pytest.warns(UserWarning, match="changes nothing in KernelPCA") as seen:
+        model = KernelPCA(3, kernel="rbf", **idle).fit(X)
+    assert len(seen) == len(idle)
+    plain = KernelPCA(3, kernel="rbf").fit(X)
+    np.testing.assert_array_equal(model.transform(NEW), plain.transform(NEW))
+    Peer(3, kernel="rbf", **idle).fit(X)
+
+
+def test_no_tolerance_is_what_rounding_allows():
+    close = KernelPCA(4, kernel="rbf", gamma=1e-3, tol=0).fit(DIGITS[:800])  # more than are decomposed whole
+    peer = Peer(4, kernel="rbf", gamma=1e-3, tol=0, eigen_solver="dense").fit(DIGITS[:800])
+    assert close.plan_ != "LAPACK"
+    np.testing.assert_allclose(close.eigenvalues_, peer.eigenvalues_, rtol=1e-12)
+    np.testing.assert_allclose(close.eigenvectors_, peer.eigenvectors_, atol=1e-10)
+
+
+def test_gamma_is_scikit_learns():
+    for gamma in (None, 1e-3):
+        ours, peer = (cls(2, kernel="rbf", gamma=gamma).fit(X) for cls in (KernelPCA, Peer))
+        assert ours.gamma_ == peer.gamma_
+
+
 def test_remove_zero_eig_and_more_components_than_rank():
     few = X[:20, :3]
     kept = KernelPCA(10, kernel="linear").fit(few)
@@ -258,7 +292,7 @@ def test_hostile_data_have_finite_components(name, kernel):
         ({"kernel": "gauss"}, "kernel='gauss' of KernelPCA must be a kernel object"),
         ({"alpha": -1.0}, "alpha=-1.0 of KernelPCA must be a finite number >= 0"),
         ({"preimage": "magic"}, "preimage='magic' of KernelPCA must be 'auto', 'ridge'"),
-        ({"tol": 0.0}, "tol=0.0 of KernelPCA must be a relative residual"),
+        ({"tol": -1e-6}, "tol=-1e-06 of KernelPCA must be a relative residual"),
         ({"gamma": -2.0}, "gamma=-2.0 of KernelPCA must be a number > 0"),
         ({"budget": "many"}, "is not a size"),
     ],
@@ -279,7 +313,9 @@ def test_components_of_what_is_no_kernel_come_with_a_warning():
 
 def test_kernels_that_are_not_positive_semidefinite():
     K = np.diag([1.0, -1.0, 3.0, -2.0])
-    with pytest.raises(ValueError, match="not positive semidefinite on these points"):
+    with pytest.raises(
+        ValueError, match=r"significant negative eigenvalues: .*not positive semidefinite on these points"
+    ):
         KernelPCA(kernel="precomputed").fit(K)
 
 

@@ -194,6 +194,15 @@ def test_signs_do_not_hang_on_rounding():
     assert all(np.abs(one - other).max() < 1e-8 for other in others)
 
 
+@pytest.mark.parametrize("n", [20, 80, 199])
+def test_eigenvalues_that_are_equal_are_found(n):
+    """LAPACK's "evr" finds none of the 79 equal ones of 80 points that are like nobody else."""
+    far = Gram(RBF(1.0), 1e3 * np.arange(n)[:, None])
+    found = top_eigenpairs(far, 2, center=True)
+    assert found.values == pytest.approx([1.0, 1.0])
+    assert np.allclose(found.vectors.T @ found.vectors, np.eye(2))
+
+
 def test_what_the_sample_missed_is_found(by_products, monkeypatch):
     # A group of 30 equal points, far from all others, whose eigenvalue is 30; no column of it is drawn.
     monkeypatch.setattr(eigen, "_RANK", 0.0)

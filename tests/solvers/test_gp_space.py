@@ -1,5 +1,7 @@
 """Names, bounds and fixed parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -62,7 +64,10 @@ def test_noise_of_each_point_is_no_parameter():
     noise = np.full(20, 0.1)
     space = space_of(KERNEL, noise, Points(X), Y)
     assert "noise" not in space.names
-    assert space.at(space.start)[1] is noise
+    np.testing.assert_array_equal(space.at(space.start)[1], noise)
+    beside = replace(space, known=np.arange(20.0))
+    np.testing.assert_array_equal(beside.at(space.start)[1], noise + np.arange(20.0))
+    np.testing.assert_array_equal(beside.of_rows(np.array([3, 7])).at(space.start)[1], [3.1, 7.1])
 
 
 def test_bounds_that_were_reached_are_named():

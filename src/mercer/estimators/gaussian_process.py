@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.certify import with_duality
 from mercer.estimators.kernel_names import FromMatrices
-from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
+from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
 from mercer.estimators.process import Process, generator
 from mercer.estimators.process_account import said_of_search, warn_of_search
 from mercer.estimators.representer import columns_of
@@ -35,9 +35,7 @@ _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
 _HUGE = 1e150  # targets whose squares leave the range of float64
 
 
-def _is_noise(value: Any) -> bool:
-    if isinstance(value, str):
-        return value == "auto"
+def _is_variance(value: Any) -> bool:
     if is_real(value):
         return 0 <= value < math.inf
     array = np.asarray(value)
@@ -60,13 +58,16 @@ class GaussianProcessRegressor(Process):
     ----------
     kernel
         A kernel object, whose parameters are where the search starts; or "rbf", "matern" (of smoothness 5/2) or
-        "linear", each with a factor, both taken from the data; or "precomputed".
+        "linear", each with a factor, both taken from the data; or "precomputed". None is scikit-learn's default, the
+        search from 1.0 * RBF(1.0).
     noise
         The variance of the noise: a number, from which the search starts; "auto", which starts from a tenth of the
         targets' mean square; or an array with one for each sample, which are kept. 0 is kept, too: f passes through the
         targets.
     optimizer
-        "bfgs" (`mercer.solvers.gp_climb`), or None to keep all parameters.
+        "bfgs" (`mercer.solvers.gp_climb`; "fmin_l_bfgs_b", scikit-learn's name of such a search, is the same); None to
+        keep all parameters; or a function optimizer(objective, theta, bounds) that returns the best theta and its
+        value, as in scikit-learn: objective(theta, eval_gradient=True) is minus the likelihood, with its gradient.
     n_restarts_optimizer
         How many further starts, drawn around the first one.
     bounds
@@ -91,21 +92,32 @@ class GaussianProcessRegressor(Process):
         Draws restarts and rows.
     budget
         As for `SVC`.
+    alpha
+        As in scikit-learn: a variance that is known and kept, added to the diagonal of the training matrix beside the
+        noise; a number, or one for each sample. With it noise="auto" is no noise: alpha is all there is. None to leave
+        it to `noise`.
+    n_targets
+        How many columns predictions and draws have before a fit (None for one); after it, how many y must have.
+    copy_X_train
+        Of scikit-learn; nothing here depends on it.
 
     Attributes
     ----------
     kernel_, noise_
-        The kernel and the noise variance that were found.
+        The kernel and the noise variance that were found; alpha is part of the latter.
     parameters_
-        The same by name.
+        The parameters by name; here the noise is what was found beside alpha.
     jitter_
         What was added to the noise because rounding would have spoiled the result; 0 unless a warning said otherwise.
     log_marginal_likelihood_value_
         The log marginal likelihood of all (normalised) targets; None with solver="cg".
-    theta_, theta_names_
-        The logarithms of the parameters that were free, and their names.
+    theta_, theta_names_, theta_bounds_
+        The logarithms of the parameters that were free, their names, and those of the bounds in rows (low, high).
     dual_coef_, X_fit_, intercept_
         The posterior mean: coefficients, training points, and the mean of the targets if they were normalised.
+    X_train_, y_train_, alpha_, L_
+        scikit-learn's names: the points, the (normalised) targets, (K + S)^-1 y_train_ and the Cholesky factor of
+        K + S, S being the diagonal of noise_ and jitter_.
     function_
         The posterior mean as an `RKHSFunction`; for several targets a vector of them.
     plan_
@@ -118,7 +130,8 @@ class GaussianProcessRegressor(Process):
     Notes
     -----
     Several columns of targets are independent given the kernel and the noise, which they share. With normalize_y each
-    has its own mean and deviation.
+    has its own mean and deviation. One column is as no column: predictions are flat. Before a fit, predictions and
+    draws are those of the process itself, of mean 0.
 
     Examples
     --------
@@ -140,14 +153,22 @@ class GaussianProcessRegressor(Process):
 
     _rules: ClassVar[Rules] = {
         "kernel": (
-            lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
-            f"a kernel object, a function of two sets of points, or one of {', '.join(map(repr, NAMES))}",
+            lambda v: v in NAMES if isinstance(v, str) else v is None or isinstance(v, Kernel) or callable(v),
+            f"a kernel object, a function of two sets of points, None, or one of {', '.join(map(repr, NAMES))}",
         ),
-        "noise": (_is_noise, "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)"),
+        "noise": (
+            lambda v: v == "auto" if isinstance(v, str) else _is_variance(v),
+            "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)",
+        ),
+        "alpha": (
+            lambda v: v is None or _is_variance(v),
+            "None, a finite number >= 0, or one number > 0 for each sample (or 0 for all)",
+        ),
         "optimizer": (
-            lambda v: v is None or (isinstance(v, str) and v == "bfgs"),
-            "'bfgs', or None to keep parameters",
+            lambda v: v in ("bfgs", "fmin_l_bfgs_b") if isinstance(v, str) else v is None or callable(v),
+            "'bfgs', 'fmin_l_bfgs_b', a function, or None to keep parameters",
         ),
+        "n_targets": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None"),
         "n_restarts_optimizer": (lambda v: whole(v, 0), "a whole number >= 0"),
         "bounds": (lambda v: v is None or isinstance(v, Mapping), "a dictionary from names to (low, high), or None"),
         "fixed": (
@@ -159,6 +180,7 @@ class GaussianProcessRegressor(Process):
         "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
         "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
     }
+    _unnecessary: ClassVar[Unnecessary] = {"copy_X_train": (True, "the training points are never changed")}
     dtype = "float64"
     fit_intercept = False
 
@@ -167,7 +189,7 @@ class GaussianProcessRegressor(Process):
         kernel: Any = "rbf",
         *,
         noise: Any = "auto",
-        optimizer: str | None = "bfgs",
+        optimizer: str | Callable[..., Any] | None = "bfgs",
         n_restarts_optimizer: int = 0,
         bounds: Mapping[str, Any] | None = None,
         fixed: Any = (),
@@ -179,6 +201,9 @@ class GaussianProcessRegressor(Process):
         time_limit: float | None = None,
         random_state: Any = 0,
         budget: int | float | str | None = None,
+        alpha: Any = None,
+        n_targets: int | None = None,
+        copy_X_train: bool = True,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -194,6 +219,9 @@ class GaussianProcessRegressor(Process):
         self.time_limit = time_limit
         self.random_state = random_state
         self.budget = budget
+        self.alpha = alpha
+        self.n_targets = n_targets
+        self.copy_X_train = copy_X_train
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -215,8 +243,13 @@ class GaussianProcessRegressor(Process):
         check_parameters(self)
         control = Control(self.residual, int(self.max_iter), self.time_limit)
         data, target = self._read(X, y)
-        target = np.asarray(target, dtype=np.float64)
-        Y, mean, unit = self._normalise(columns_of(target))
+        columns = columns_of(np.asarray(target, dtype=np.float64))
+        if self.n_targets not in (None, columns.shape[1]):
+            raise ValueError(
+                "The number of targets seen in `y` is different from the parameter `n_targets`. Got "
+                f"{columns.shape[1]} != {self.n_targets}."
+            )
+        Y, mean, unit = self._normalise(columns)
         square = float(np.mean(Y**2)) or 1.0
         training = self._training(data, None)
         if isinstance(self.kernel, str) and self.kernel != "precomputed":
@@ -226,9 +259,10 @@ class GaussianProcessRegressor(Process):
         space = space_of(
             training.kernel, self._first_noise(square, len(Y)), training.points, Y, self.bounds, self.fixed
         )
+        space = replace(space, known=self._known_variance(len(Y)))
         memory = self._memory(gram)
         tuned = self._tuned(training.points, Y, space, gram, memory, control)
-        kernel, noise = (space.kernel, space.noise) if tuned is None else space.at(tuned.theta)
+        kernel, noise = (space.kernel, space.noise + space.known) if tuned is None else space.at(tuned.theta)
         self._found(space, tuned)
         self.noise_ = noise
         self._unit, self._normalised, self._rows = unit, Y, None
@@ -241,7 +275,7 @@ class GaussianProcessRegressor(Process):
         self._history = [] if tuned is None else tuned.history
         self.n_iter_ = max(1, len(self._history))
         self._seconds = control.seconds
-        self._keep(training, data, coefficients * unit, mean, flat=target.ndim == 1)
+        self._keep(training, data, coefficients * unit, mean, flat=columns.shape[1] == 1)
         self._prepare()
         self.plan_ += said_of_search(space, tuned, len(Y), self.optimizer is not None)
         warn_of_search(space, tuned, self.jitter_)
@@ -268,13 +302,22 @@ class GaussianProcessRegressor(Process):
 
     def _first_noise(self, square: float, n: int) -> float | np.ndarray:
         if isinstance(self.noise, str):
-            return _SIGNAL * square
+            return _SIGNAL * square if self.alpha is None else 0.0
         if is_real(self.noise):
             return float(self.noise)
         noise = np.asarray(self.noise, dtype=np.float64)
         if len(noise) != n:
             raise ValueError(f"noise has {len(noise)} entries and there are {n} samples; one for each is needed.")
         return noise if noise.any() else 0.0
+
+    def _known_variance(self, n: int) -> float | np.ndarray:
+        alpha = np.atleast_1d(np.asarray(0.0 if self.alpha is None else self.alpha, dtype=np.float64))
+        if len(alpha) not in (1, n):
+            raise ValueError(
+                f"alpha must be a scalar or an array with same number of entries as y: it has {len(alpha)}, and there "
+                f"are {n} samples."
+            )
+        return alpha if len(alpha) > 1 and alpha.any() else float(alpha[0])
 
     def _memory(self, gram: Gram) -> np.ndarray | None:
         """Return the memory of the factor; None where conjugate gradients do without."""
@@ -296,10 +339,10 @@ class GaussianProcessRegressor(Process):
         rng = generator(self.random_state)
         if rows < n:
             chosen = np.sort(rng.choice(n, int(rows), replace=False))
-            points, Y = rows_of(points, chosen), Y[chosen]
-            if np.ndim(space.noise):
-                space = replace(space, noise=np.asarray(space.noise)[chosen])
-        return tune(points, Y, space, control, restarts=int(self.n_restarts_optimizer), rng=rng, memory=memory)
+            points, Y, space = rows_of(points, chosen), Y[chosen], space.of_rows(chosen)
+        optimizer = self.optimizer if callable(self.optimizer) else None
+        restarts = int(self.n_restarts_optimizer)
+        return tune(points, Y, space, control, restarts=restarts, rng=rng, memory=memory, optimizer=optimizer)
 
     def _by_factor(
         self,
@@ -364,7 +407,12 @@ class GaussianProcessRegressor(Process):
         self.theta_, self.theta_names_ = np.log(values[space.free]), space.free_names
         self._space = replace(space, values=values)
 
+    def _reads(self) -> str:
+        return "vectors" if self.kernel is None else super()._reads()
+
     def _resolved(self, data: Any) -> Kernel:
+        if self.kernel is None:
+            return 1.0 * RBF(1.0)
         if isinstance(self.kernel, str):
             if self.kernel == "precomputed":
                 return Precomputed(data)

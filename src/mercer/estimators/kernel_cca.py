@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.estimators.images import KERNEL_RULES
-from mercer.estimators.parameters import Rules, check_parameters, is_real, whole
+from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, whole
 from mercer.estimators.views import SecondView, ViewModel
 from mercer.kernels import Kernel
 from mercer.rkhs import RKHSVector
@@ -47,6 +47,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         Of its pivots.
     budget
         As for `KernelPCA`.
+    scale, max_iter, copy
+        Of scikit-learn's `CCA`; nothing here depends on them.
 
     Attributes
     ----------
@@ -61,6 +63,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         For each view: directions that took part, and the share of the trace that was left out.
     plan_
         How each view was decomposed.
+    n_iter_
+        1: nothing is iterated.
 
     Notes
     -----
@@ -89,6 +93,11 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         "rank": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None"),
         "tol": (lambda v: is_real(v) and 0 <= v < 1, "a share with 0 <= tol < 1"),
     }
+    _unnecessary: ClassVar[Unnecessary] = {
+        "scale": (True, "features are as the kernels compare them; standardise them before where they differ in unit"),
+        "max_iter": (500, "the functions follow from decompositions, not from iterations"),
+        "copy": (True, "neither view is changed"),
+    }
 
     def __init__(
         self,
@@ -105,6 +114,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         tol: float = 1e-6,
         random_state: Any = 0,
         budget: int | float | str | None = None,
+        scale: bool = True,
+        max_iter: int = 500,
+        copy: bool = True,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -118,6 +130,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         self.tol = tol
         self.random_state = random_state
         self.budget = budget
+        self.scale = scale
+        self.max_iter = max_iter
+        self.copy = copy
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -158,6 +173,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         self.rank_ = tuple(len(v.s) for v in views)
         self.factor_error_ = np.array([v.error for v in views])
         self.plan_ = tuple(v.how for v in views)
+        self.n_iter_ = 1
         return self
 
     # -- scores -----------------------------------------------------------------------------------------

@@ -13,12 +13,16 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.estimators.inputs import positive_weights
+from mercer.estimators.parameters import Unnecessary, warn_unnecessary
 from mercer.features.spectral.law import generator
 from mercer.kernels import RBF, Kernel, Laplacian, Matern
 from mercer.rkhs import RKHSFunction
-from mercer.rkhs.density import log_density, log_left_out, window
+from mercer.rkhs.density import METRICS, PROFILES, Profile, log_density, log_left_out, window
 
-_NAMES: dict[str, Kernel] = {"gaussian": RBF(), "exponential": Matern(nu=0.5), "laplacian": Laplacian()}
+_KERNELS: dict[str, Kernel] = {"gaussian": RBF(), "exponential": Matern(nu=0.5), "laplacian": Laplacian()}
+_NAMES = (*_KERNELS, *(name for name in PROFILES if name not in _KERNELS))
+_METRICS = {**{name: name for name in METRICS}, "l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+_ORDERS = {2.0: "euclidean", 1.0: "manhattan", math.inf: "chebyshev"}  # of Minkowski's metrics
 _RULES = ("scott", "silverman", "loo")
 _FACTORS = np.geomspace(1e-3, 10.0, 17)  # of Scott's bandwidth, that "loo" looks at first
 _RANGE = 600.0  # logarithms within which density values are numbers
@@ -42,16 +46,25 @@ class KernelDensity(DensityMixin, BaseEstimator):
     kernel
         "gaussian", "exponential", "laplacian", or a kernel that has an integral: `RBF`, `Laplacian`, `Matern` of
         nu = 0.5 ("exponential"), 1.5 and 2.5, `Wendland`, `RationalQuadratic` of alpha > d / 2, `Cauchy` on one
-        feature. Its scale is that of the window, or "auto" to leave it to `bandwidth`.
+        feature. Its scale is that of the window, or "auto" to leave it to `bandwidth`. Also scikit-learn's "tophat",
+        "epanechnikov", "linear" and "cosine", windows of radius `bandwidth`: not positive semidefinite in general,
+        which a window need not be, so that the density is no function of a space H.
+    metric
+        Of scikit-learn's kernels by name: "euclidean", "manhattan", "chebyshev", or "minkowski" with p = 2, 1 or inf in
+        `metric_params` (2 unless given). The integral is 1 in each of them.
+    metric_params
+        {"p": p} for metric="minkowski".
+    algorithm, atol, rtol, breadth_first, leaf_size
+        Of scikit-learn; nothing here depends on them.
 
     Attributes
     ----------
     bandwidth_
         The scale that was used: a number, or one per feature.
     kernel_
-        The kernel with it.
+        The kernel with it; None where the window is no kernel.
     function_
-        The density as an `RKHSFunction`.
+        The density as an `RKHSFunction`, where the window is a kernel.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -74,11 +87,37 @@ class KernelDensity(DensityMixin, BaseEstimator):
     (3, 1)
     """
 
-    _names: ClassVar[tuple[str, ...]] = tuple(_NAMES)
+    _names: ClassVar[tuple[str, ...]] = _NAMES
+    _unnecessary: ClassVar[Unnecessary] = {
+        "algorithm": ("auto", "all pairs are compared, in tiles"),
+        "atol": (0, "sums are exact to rounding"),
+        "rtol": (0, "sums are exact to rounding"),
+        "breadth_first": (True, "there is no tree to walk through"),
+        "leaf_size": (40, "there is no tree"),
+    }
 
-    def __init__(self, bandwidth: float | Any | str | None = None, *, kernel: str | Kernel = "gaussian") -> None:
+    def __init__(
+        self,
+        bandwidth: float | Any | str | None = None,
+        *,
+        kernel: str | Kernel = "gaussian",
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        algorithm: str = "auto",
+        atol: float = 0,
+        rtol: float = 0,
+        breadth_first: bool = True,
+        leaf_size: int = 40,
+    ) -> None:
         self.bandwidth = bandwidth
         self.kernel = kernel
+        self.metric = metric
+        self.metric_params = metric_params
+        self.algorithm = algorithm
+        self.atol = atol
+        self.rtol = rtol
+        self.breadth_first = breadth_first
+        self.leaf_size = leaf_size
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep the sample and choose the bandwidth.
@@ -103,22 +142,48 @@ class KernelDensity(DensityMixin, BaseEstimator):
             data = data[rows]
         w = np.full(len(data), 1.0) if weights is None else weights / weights.max()
         self._data, self._log_weights = data, np.log(w / w.sum())
-        self.kernel_ = self._scaled(kernel)
-        self.bandwidth_ = self.kernel_.scale
-        self._window = window(self.kernel_, data.shape[1])
+        scaled = self._scaled(kernel)
+        self.kernel_ = scaled if isinstance(scaled, Kernel) else None
+        self.bandwidth_ = scaled.scale
+        self._window = window(scaled, data.shape[1])
         return self
 
     def _checked_kernel(self) -> Any:
+        warn_unnecessary(self)
+        metric = self._checked_metric()
         if isinstance(self.kernel, str):
             if self.kernel not in _NAMES:
                 raise ValueError(
                     f"kernel={self.kernel!r} of KernelDensity must be one of {', '.join(map(repr, _NAMES))}, or a "
                     "kernel object with an integral, such as Wendland() (which ends) or RationalQuadratic(2.0)."
                 )
-            return _NAMES[self.kernel]
-        if not isinstance(self.kernel, Kernel):
+            if self.kernel in PROFILES and (metric != "euclidean" or self.kernel not in _KERNELS):
+                return Profile(self.kernel, metric)
+            kernel = _KERNELS[self.kernel]
+        else:
+            kernel = self.kernel
+        if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel={self.kernel!r} of KernelDensity must be a kernel object or a name.")
-        return self.kernel
+        if metric != "euclidean":
+            raise ValueError(
+                f"metric={self.metric!r} of KernelDensity is for the kernels {', '.join(map(repr, PROFILES))}; "
+                f"{self.kernel!r} has distances of its own."
+            )
+        return kernel
+
+    def _checked_metric(self) -> str:
+        params = dict(self.metric_params or {})
+        if self.metric in ("minkowski", "p"):
+            found = _ORDERS.get(params.pop("p", 2))
+        else:
+            found = _METRICS.get(self.metric)
+        if found is None or params:
+            raise ValueError(
+                f"invalid metric: metric={self.metric!r} with metric_params={self.metric_params!r}; KernelDensity "
+                "knows the integrals of windows in 'euclidean', 'manhattan' and 'chebyshev', and 'minkowski' with "
+                "p = 2, 1 or inf."
+            )
+        return found
 
     # -- the bandwidth ----------------------------------------------------------------------------------
 
@@ -212,6 +277,11 @@ class KernelDensity(DensityMixin, BaseEstimator):
     def function_(self) -> RKHSFunction:
         """The density as a function of the kernel's space."""
         check_is_fitted(self)
+        if self.kernel_ is None:
+            raise AttributeError(
+                f"the window {self._window.kernel.name!r} is not known to be a positive semidefinite kernel, so that "
+                "the density lies in no space H; score_samples gives its logarithms."
+            )
         logs = self._log_weights - self._window.log_volume
         if np.abs(logs).max() > _RANGE:
             raise FloatingPointError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from typing import Any, ClassVar, Self
 
@@ -11,12 +10,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.images import KERNEL_RULES, Images, like
 from mercer.estimators.inputs import positive_weights
-from mercer.estimators.parameters import Rules, check_parameters, is_real, whole
+from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, whole
+from mercer.estimators.training import Training
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
 from mercer.solvers.kmeans import Clusters, Lloyd
@@ -39,9 +39,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     kernel, gamma, degree, coef0, kernel_params
         As for `KernelRidge`.
     init
-        The first centres: "k-means++" (distances in H), "random" points, or the numbers of n_clusters samples.
+        The first centres: "k-means++" (distances in H), "random" points, the numbers of n_clusters samples, n_clusters
+        points (whose images they are), or a function init(X, n_clusters, random_state) that returns either.
     n_init
-        How often to start; the best is kept. "auto" is 10 for init="random" and else 1.
+        How often to start; the best is kept. "auto" is 10 for init="random" and a function, and else 1.
     max_iter
         The most steps of a start.
     tol
@@ -50,6 +51,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         Of the first centres; drawn as `sklearn.cluster.KMeans` draws them.
     budget
         Bytes that the fit may use, as for `SVC`. A matrix that does not fit is not formed.
+    algorithm, copy_x, verbose
+        Of scikit-learn's `KMeans`; nothing here depends on them.
 
     Attributes
     ----------
@@ -82,12 +85,17 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     _rules: ClassVar[Rules] = KERNEL_RULES | {
         "n_clusters": (lambda v: whole(v, 1), "a whole number >= 1"),
         "init": (
-            lambda v: v in _INITS if isinstance(v, str) else hasattr(v, "__len__"),
-            "'k-means++', 'random', or the numbers of n_clusters samples",
+            lambda v: v in _INITS if isinstance(v, str) else callable(v) or hasattr(v, "__len__"),
+            "'k-means++', 'random', the numbers of n_clusters samples, as many points, or a function that gives either",
         ),
         "n_init": (lambda v: v == "auto" if isinstance(v, str) else whole(v, 1), "a whole number >= 1, or 'auto'"),
         "max_iter": (lambda v: whole(v, 1), "a whole number >= 1"),
         "tol": (lambda v: is_real(v) and 0 <= v < math.inf, "a number >= 0"),
+    }
+    _unnecessary: ClassVar[Unnecessary] = {
+        "algorithm": ("lloyd", "the steps are Lloyd's, and only columns of points that change sides are computed"),
+        "copy_x": (True, "X is never changed"),
+        "verbose": (0, "a fit is silent; n_iter_ and inertia_ say how it went"),
     }
 
     def __init__(
@@ -105,6 +113,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         tol: float = 0.0,
         random_state: Any = None,
         budget: int | float | str | None = None,
+        algorithm: str = "lloyd",
+        copy_x: bool = True,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -118,6 +129,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.tol = tol
         self.random_state = random_state
         self.budget = budget
+        self.algorithm = algorithm
+        self.copy_x = copy_x
+        self.verbose = verbose
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -152,7 +166,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
                 f"n_samples={n} should be >= n_clusters={k}: each cluster starts at a sample of its own. Ask for fewer."
             )
         weights = np.ones(n) if training.weights is None else training.weights
-        best = self._best(Lloyd(self._gram(training), k, weights), training.rows)
+        best = self._best(Lloyd(self._gram(training), k, weights), training)
         if not np.isfinite(best.inertia):
             raise FloatingPointError(
                 f"distances under {training.kernel!r} exceed the range of float64; scale the data."
@@ -184,25 +198,38 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             )
         return distances
 
-    def _best(self, lloyd: Lloyd, rows: np.ndarray | None) -> Clusters:
+    def _best(self, lloyd: Lloyd, training: Training) -> Clusters:
         rng = check_random_state(self.random_state)
-        starts = 10 if self.n_init == "auto" and isinstance(self.init, str) and self.init == "random" else 1
-        if isinstance(self.n_init, numbers.Integral):
-            starts = int(self.n_init)
-        if not isinstance(self.init, str):
-            return lloyd.run(_numbers(self.init, lloyd.k, lloyd.n, rows), self.max_iter, self.tol)
+        if not (isinstance(self.init, str) or callable(self.init)):
+            return self._from(self.init, lloyd, training)
+        starts = 10 if callable(self.init) or self.init == "random" else 1
         best = None
-        for _ in range(starts):
-            if self.init == "random":
+        for _ in range(starts if isinstance(self.n_init, str) else int(self.n_init)):
+            if callable(self.init):
+                found = self._from(self.init(training.points.data, lloyd.k, random_state=rng), lloyd, training)
+            elif self.init == "random":
                 w = lloyd.weights
                 seeds = rng.choice(lloyd.n, size=lloyd.k, replace=False, p=w / w.sum())
+                found = lloyd.run(seeds, self.max_iter, self.tol)
             else:
-                seeds = lloyd.plus_plus(rng)
-            found = lloyd.run(seeds, self.max_iter, self.tol)
+                found = lloyd.run(lloyd.plus_plus(rng), self.max_iter, self.tol)
             if best is None or found.inertia < best.inertia:
                 best = found
         assert best is not None
         return best
+
+    def _from(self, init: Any, lloyd: Lloyd, training: Training) -> Clusters:
+        """Return what comes of the first centres that a user has named."""
+        if self._kind == "vectors" and np.ndim(init) == 2:
+            centres = Points(check_array(init, dtype=np.float64), "init")
+            if len(centres) != lloyd.k or centres.width != training.points.width:
+                raise ValueError(
+                    f"init has shape {np.shape(init)}; as points it must have one row for each of n_clusters={lloyd.k} "
+                    f"and one column for each of the {training.points.width} features."
+                )
+            distances = lloyd.from_centres(centres)
+            return lloyd.run(np.argmin(distances, axis=0), self.max_iter, self.tol, distances)
+        return lloyd.run(_numbers(init, lloyd.k, lloyd.n, training.rows), self.max_iter, self.tol)
 
     def _complete(self, data: Any, distances: np.ndarray) -> None:
         """Fill in the distances and labels of the samples of weight 0."""
@@ -309,7 +336,7 @@ def _numbers(init: Any, k: int, n: int, rows: np.ndarray | None) -> np.ndarray:
     if chosen.shape != (k,) or chosen.dtype.kind not in "iu":
         raise ValueError(
             f"init has shape {chosen.shape} and type {chosen.dtype}; it must be the numbers of n_clusters={k} samples, "
-            f"'k-means++' or 'random'."
+            "as many points, 'k-means++' or 'random'."
         )
     if len(np.unique(chosen)) < k or chosen.min() < 0 or (rows is None and chosen.max() >= n):
         raise ValueError(f"init={init!r} must name {k} different samples, from 0 to {total - 1}.")

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer.certify import seen_indefinite
 from mercer.estimators.images import KERNEL_RULES, Images, centred_trace, like
 from mercer.estimators.kernel_ridge import KernelRidge
-from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
+from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, whole
 from mercer.gram import Gram, top_eigenpairs
 from mercer.kernels import RBF, Kernel
 from mercer.points import Points
@@ -57,13 +57,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         training points (Kwok and Tsang 2004); "fixed_point" and "gradient", the point x whose phi(x) is nearest in H
         (Mika et al. 1999); or "auto": the learned map if there is one, else the search that suits the kernel.
     tol
-        |H K H v - lambda v| to reach, relative to the largest eigenvalue, where the matrix is not decomposed whole.
+        |H K H v - lambda v| to reach, relative to the largest eigenvalue, where the matrix is not decomposed whole; 0
+        for what rounding allows.
     remove_zero_eig
         Whether to drop components whose eigenvalue is 0, where n_components is given.
     random_state
         Of the iteration's start.
     budget
         Bytes that the fit may use, as for `SVC`. A matrix that does not fit is not formed.
+    eigen_solver, max_iter, iterated_power, copy_X, n_jobs
+        Of scikit-learn; nothing here depends on them.
 
     Attributes
     ----------
@@ -79,11 +82,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         The f_j as an `RKHSVector`; their offsets are -<f_j, m>, so that `transform` returns their values.
     kernel_, X_fit_
         The kernel with every parameter resolved, and the training points.
-
-    Notes
-    -----
-    scikit-learn's `eigen_solver`, `iterated_power` and `max_iter` have no counterpart: the solver follows from n, the
-    number of components and the budget, and says so in `plan_`. X is never changed, so there is no `copy_X`.
+    gamma_
+        The gamma of a kernel that is named: as given, or 1 / n_features.
 
     Examples
     --------
@@ -102,7 +102,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         "n_components": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None for all"),
         "alpha": (lambda v: is_real(v) and 0 <= v < math.inf, "a finite number >= 0"),
         "preimage": (lambda v: v in ("auto", "ridge", *METHODS), f"'auto', 'ridge', {', '.join(map(repr, METHODS))}"),
-        "tol": (lambda v: positive(v) and v < 1, "a relative residual with 0 < tol < 1"),
+        "tol": (lambda v: is_real(v) and 0 <= v < 1, "a relative residual with 0 <= tol < 1"),
+    }
+    _unnecessary: ClassVar[Unnecessary] = {
+        "eigen_solver": ("auto", "the solver follows from n, n_components and the budget; plan_ says which it was"),
+        "max_iter": (None, "products with the matrix are taken until tol is reached, or a warning says why it is not"),
+        "iterated_power": ("auto", "eigenvectors are refined until tol is reached"),
     }
 
     def __init__(
@@ -121,6 +126,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         remove_zero_eig: bool = False,
         random_state: Any = 0,
         budget: int | float | str | None = None,
+        eigen_solver: str = "auto",
+        max_iter: int | None = None,
+        iterated_power: int | str = "auto",
+        copy_X: bool = True,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -135,6 +145,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self.remove_zero_eig = remove_zero_eig
         self.random_state = random_state
         self.budget = budget
+        self.eigen_solver = eigen_solver
+        self.max_iter = max_iter
+        self.iterated_power = iterated_power
+        self.copy_X = copy_X
+        self.n_jobs = n_jobs
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -168,7 +183,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
                 "ask for fewer with n_components, or raise the budget.",
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        pairs = top_eigenpairs(gram, k, center=True, tol=self.tol, seed=seed)
+        pairs = top_eigenpairs(gram, k, center=True, tol=max(self.tol, _EPS), seed=seed)
         sums = _row_sums(gram) if pairs.sums is None else pairs.sums
         values = self._nonnegative(pairs.values, gram)
         vectors = svd_flip(pairs.vectors, None)[0]
@@ -208,9 +223,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         rounding = _EPS * float(np.abs(gram.diag()).sum())
         if float(values[-1]) < -_INDEFINITE * max(largest, 0.0) - 8 * rounding:
             raise ValueError(
-                f"the centred kernel matrix has the eigenvalue {values[-1]:.3g}, and the largest is {largest:.3g}: "
-                f"{gram.kernel!r} is not positive semidefinite on these points. mercer.verdict shows it; mercer.repair "
-                "makes the nearest matrix that is."
+                "There are significant negative eigenvalues: the centred kernel matrix has "
+                f"{values[-1]:.3g}, and the largest is {largest:.3g}, so that {gram.kernel!r} is not positive "
+                "semidefinite on these points. mercer.verdict shows it; mercer.repair makes the nearest matrix that is."
             )
         return np.where(values > max(_NULL * largest, rounding), values, 0.0)
 
@@ -268,6 +283,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         length = self._own(data) - 2.0 * both[:, -1] + self._row_means.mean()
         inside = np.square(both[:, :-1] + self._b).sum(axis=1)
         return np.asarray((length - inside).clip(min=0.0))
+
+    @property
+    def gamma_(self) -> float | None:
+        """The gamma of a kernel that is named: as given, or 1 / n_features."""
+        check_is_fitted(self)
+        return self.gamma if self.gamma is not None or self._kind != "vectors" else 1.0 / self.n_features_in_
 
     @property
     def function_(self) -> RKHSVector:

@@ -113,8 +113,9 @@ def check_parameters(estimator: Any) -> None:
     """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
     warn_unnecessary(estimator)
     own = getattr(estimator, "_rules", {})  # of parameters that mean something else in this model
+    idle = getattr(estimator, "_unnecessary", {})
     for name, value in vars(estimator).items():
-        rule = own.get(name) or _RULES.get(name)
+        rule = own.get(name) or (None if name in idle else _RULES.get(name))
         if rule is not None and not rule[0](value):
             raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {rule[1]}.")
     if estimator.budget is not None:

@@ -1,14 +1,15 @@
-"""What a fitted Gaussian process knows: predictions with deviations, draws, likelihoods, and each sample left out."""
+"""What a Gaussian process knows: predictions with deviations, draws, likelihoods, and each sample left out."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined
@@ -18,6 +19,7 @@ from mercer.estimators.parameters import check_parameters, is_real
 from mercer.estimators.representer import RepresenterModel, columns_of
 from mercer.gram import Gram
 from mercer.gram.factor import eigen_factor
+from mercer.kernels import Kernel
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.points.budget import Budget
@@ -36,6 +38,8 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
     kernel: Any
     noise: Any
+    alpha: Any
+    n_targets: int | None
     noise_: Any
     jitter_: float
     residual: float
@@ -56,6 +60,8 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the mean at each point and, if asked, the standard deviation or the covariance.
 
+        Before a fit they are those of the process that has seen no data, as for `sample_y`.
+
         Parameters
         ----------
         X
@@ -68,17 +74,19 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         Returns
         -------
         mean : ndarray
-            In the shape of y.
+            Of shape (points,), or (points, columns of y) if it has several.
         std or cov : ndarray
-            Of shape (points,) or (points, points), with a last axis for the columns of y if it has some.
+            Of shape (points,) or (points, points), with a last axis for the columns of y if it has several.
         """
-        check_is_fitted(self)
         check_of(of)
         if return_std and return_cov:
-            raise RuntimeError("At most one of return_std and return_cov can be asked for.")
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        if not self._fitted and self._reads() != "similarities":
+            return self._predict_prior(X, return_std, return_cov, of)
+        check_is_fitted(self)
         new = self._read_new(X)
         values = self._values(new)
-        mean = values[:, 0] if self.dual_coef_.ndim == 1 else values
+        mean = values[:, 0] if self._flat else values
         if not (return_std or return_cov):
             return mean
         self._refuse_similarities()
@@ -94,6 +102,24 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
                 f"covariances in units of {self._unit.max():.3g} squared leave the range of float64; scale the targets."
             )
         return mean, cov
+
+    @property
+    def _fitted(self) -> bool:
+        return hasattr(self, "kernel_")
+
+    @property
+    def _flat(self) -> bool:
+        """Whether predictions are one number for each point."""
+        return self.dual_coef_.ndim == 1 if self._fitted else self.n_targets in (None, 1)
+
+    def _predict_prior(self, X: Any, return_std: bool, return_cov: bool, of: str) -> Any:
+        points, kernel, noise, means, units = self._prior(X, of)
+        mean = means[:, 0] if self._flat else means
+        if return_cov:
+            return mean, self._in_units(_matrix(kernel, points, noise), units)
+        if return_std:
+            return mean, self._in_units(np.sqrt(np.asarray(kernel.diag(points), dtype=np.float64) + noise), units)
+        return mean
 
     def _covariance(self, points: Points, noise: float) -> np.ndarray:
         """Return the covariances in normalised units."""
@@ -117,7 +143,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             )
 
     def _in_units(self, values: np.ndarray, unit: np.ndarray) -> np.ndarray:
-        return values * unit[0] if self.dual_coef_.ndim == 1 else values[..., None] * unit
+        return values * unit[0] if self._flat else values[..., None] * unit
 
     def _noise_of(self, of: str) -> float:
         if of == "function":
@@ -172,6 +198,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         """
         mean, std = self.predict(X, return_std=True, of="target")
         y = np.asarray(y, dtype=np.float64)
+        y = y[:, 0] if self._flat and y.ndim == 2 and y.shape[1] == 1 else y
         if y.shape != mean.shape:
             raise ValueError(f"y has shape {y.shape} and predictions have shape {mean.shape}; they must agree.")
         return _log_normal(y, mean, std)
@@ -192,54 +219,61 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         of
             "function", or "target" for draws with noise.
         prior
-            Whether to draw from the process before it has seen data: that of a model without fit (a kernel whose
-            parameters are known, or are taken from X), or with the parameters that were found.
+            Whether to draw from the process before it has seen data, with the parameters that were found. A model
+            without fit has no other; parameters of its kernel that are not known are taken from X.
 
         Returns
         -------
         ndarray
-            (points, draws), or (points, columns of y, draws).
+            (points, draws), or (points, columns of y, draws) if there are several.
         """
         check_of(of)
         rng = generator(random_state)
-        if prior:
-            covariance, columns, units = self._prior(X, of)
+        if prior or not self._fitted:
+            points, kernel, noise, columns, units = self._prior(X, of)
+            covariance = _matrix(kernel, points, noise)
         else:
-            check_is_fitted(self)
             self._refuse_similarities()
             new = self._read_new(X)
             columns, units = self._values(new), self._unit
             covariance = self._covariance(Points(new), self._noise_of(of))
         R = eigen_factor(covariance)
-        draws = np.einsum("rp,rcs->pcs", R, rng.standard_normal((len(R), columns.shape[1], int(n_samples))))
+        draws = np.einsum("rp,crs->pcs", R, rng.standard_normal((columns.shape[1], len(R), int(n_samples))))
         found = columns[..., None] + draws * units[:, None]
-        return found[:, 0] if not hasattr(self, "dual_coef_") or self.dual_coef_.ndim == 1 else found
+        return found[:, 0] if self._flat else found
 
-    def _prior(self, X: Any, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if hasattr(self, "kernel_") and self._kind != "similarities":
+    def _prior(self, X: Any, of: str) -> tuple[Points, Kernel, float, np.ndarray, np.ndarray]:
+        """Return points, kernel, noise, means and units of the process before it has seen data."""
+        if self._fitted and self._kind != "similarities":
             points, kernel, noise = Points(self._read_new(X)), self.kernel_, self._noise_of(of)
             units, means = self._unit, np.atleast_1d(self.intercept_)
         else:
             check_parameters(self)
-            if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            kind = self._reads()
+            if kind == "similarities":
                 raise ValueError("there are no draws from a precomputed matrix; pass a kernel object.")
-            points = Points(X if self._reads() == "anything" else np.asarray(X, dtype=np.float64))
+            points = Points(X if kind == "anything" else check_array(X, accept_sparse="csr", dtype=np.float64))
             kernel = self._resolved(points.data)
-            noise = float(self.noise) if is_real(self.noise) and of == "target" else 0.0
-            if of == "target" and not is_real(self.noise):
+            noise = self._first_variance() if of == "target" else 0.0
+            means = np.zeros(self.n_targets or 1)
+            units = np.ones(len(means))
+        return points, kernel, noise, np.broadcast_to(means, (len(points), len(means))), units
+
+    def _first_variance(self) -> float:
+        """Return the variance of a target about f before a fit."""
+        noise = 0.0 if self.alpha is not None and isinstance(self.noise, str) else self.noise
+        given = {"noise": noise, "alpha": 0.0 if self.alpha is None else self.alpha}
+        for name, value in given.items():
+            if not is_real(value):
                 raise ValueError(
-                    f"a draw with noise needs its variance, and before a fit noise={self.noise!r} is none; pass "
-                    "a number."
+                    f"a draw with noise needs its variance, and before a fit {name}={value!r:.80} is none; pass a "
+                    "number."
                 )
-            units, means = np.ones(1), np.zeros(1)
-        covariance = np.empty((len(points), len(points)))
-        fill(kernel, points, covariance)
-        covariance.flat[:: len(points) + 1] += noise
-        return covariance, np.broadcast_to(means, (len(points), len(means))), units
+        return float(sum(given.values()))
 
     # -- what the data say ------------------------------------------------------------------------------
 
-    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True) -> Any:
         r"""Return the log marginal likelihood of the training targets, and its gradient.
 
         .. math:: -\tfrac12 y^T (K + \sigma^2 I)^{-1} y - \tfrac12 \log\det(K + \sigma^2 I) - \tfrac n2 \log 2\pi
@@ -252,8 +286,12 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             Logarithms of the free parameters, in the order of `theta_names_`; None for those that were found.
         eval_gradient
             Whether to return the gradient in theta, too.
+        clone_kernel
+            Of scikit-learn; `kernel_` never changes.
         """
         check_is_fitted(self)
+        if not clone_kernel:
+            warnings.warn("clone_kernel=False changes nothing: `kernel_` is never changed.", stacklevel=2)
         at = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
         if at.shape != self.theta_.shape:
             raise ValueError(
@@ -303,11 +341,50 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         y = self._normalised * self._unit + np.atleast_1d(self.intercept_)
         return _log_normal(y[:, 0] if mean.ndim == 1 else y, mean, std)
 
+    # -- what scikit-learn calls it ---------------------------------------------------------------------
+
+    @property
+    def theta_bounds_(self) -> np.ndarray:
+        """The logarithms of the bounds of the free parameters, one row (low, high) for each."""
+        check_is_fitted(self)
+        return self._space.limits
+
+    @property
+    def X_train_(self) -> Any:
+        """The training points."""
+        check_is_fitted(self)
+        return self.X_fit_
+
+    @property
+    def y_train_(self) -> np.ndarray:
+        """The targets, normalised if that was asked for."""
+        check_is_fitted(self)
+        return self._normalised[:, 0] if self._flat else self._normalised
+
+    @property
+    def alpha_(self) -> np.ndarray:
+        """(K + S)^-1 y_train_."""
+        check_is_fitted(self)
+        return np.asarray(self.dual_coef_ / (self._unit[0] if self._flat else self._unit))
+
+    @property
+    def L_(self) -> np.ndarray:
+        """The lower Cholesky factor of K + S."""
+        check_is_fitted(self)
+        if not isinstance(self._known, ByFactor):
+            raise AttributeError("L_ exists where the matrix was factored; conjugate gradients have made no factor.")
+        return np.tril(self._known.factor)
+
     @property
     def history_(self) -> np.ndarray:
         """The course of the search: fields rows, likelihood and seconds, one row for each evaluation."""
         check_is_fitted(self)
         return np.array(self._history, dtype=_HISTORY)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = self._reads() == "similarities"
+        return tags
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         data = self._read_new(X)
@@ -329,6 +406,14 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         unit = self._unit / unit_of_claims(self._unit)  # 1, unless squares leave the range of float64
         columns = zip(target.T / unit[:, None], self._columns_.T / unit[:, None], strict=True)
         return combined([check(y, coefficients=a) for y, a in columns])
+
+
+def _matrix(kernel: Kernel, points: Points, noise: float) -> np.ndarray:
+    """Return the covariances of the process before it has seen data."""
+    found = np.empty((len(points), len(points)))
+    fill(kernel, points, found)
+    found.flat[:: len(points) + 1] += noise
+    return found
 
 
 def check_of(of: Any) -> None:

@@ -142,6 +142,8 @@ def _by_lapack(matrix: Symmetric, k: int) -> Eigenpairs:
     K = symmetric_part(matrix.dense())
     n = matrix.n
     values, vectors = eigh(K, subset_by_index=(n - k, n - 1), driver="evr") if k < n else eigh(K, driver="evd")
+    if len(values) < k:  # where many are equal, "evr" may find none of them
+        values, vectors = (part[..., -k:] for part in eigh(K, driver="evd"))
     values, vectors = values[::-1].copy(), signed(vectors[:, ::-1])
     residuals = np.linalg.norm(K @ vectors - vectors * values, axis=0)
     return _found(matrix, values, vectors, residuals, "LAPACK")

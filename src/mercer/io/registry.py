@@ -35,6 +35,8 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
         "GaussianWindow",
         "LaplacianWindow",
         "MaternWindow",
+        "Profile",
+        "ProfileWindow",
         "StudentWindow",
         "WendlandWindow",
     ),

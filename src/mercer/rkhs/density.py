@@ -1,11 +1,11 @@
-"""Densities from samples: kernels that integrate to a number, and sums of them in logarithms."""
+"""Densities from samples: windows that integrate to a number, and sums of them in logarithms."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -178,7 +178,115 @@ class WendlandWindow(Window):
         return self._directions(n, rng) * rng.beta(self.width + which, power + 1)[:, None]
 
 
-def window(kernel: Kernel, width: int) -> Window:
+PROFILES = ("gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine")
+METRICS = ("euclidean", "manhattan", "chebyshev")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A window of scikit-learn: a function of a distance, which need be no positive semidefinite kernel.
+
+    Parameters
+    ----------
+    name
+        One of `PROFILES`.
+    metric
+        One of `METRICS`.
+    scale
+        What differences are divided by: a number, one per feature, or "auto" where it is not known yet.
+    """
+
+    name: str
+    metric: str = "euclidean"
+    scale: Any = "auto"
+
+    def __post_init__(self) -> None:
+        if self.name not in PROFILES or self.metric not in METRICS:
+            raise ValueError(f"{self!r} is no window: names are {', '.join(PROFILES)}, metrics {', '.join(METRICS)}.")
+
+    def replace(self, **changes: Any) -> Profile:
+        """Return a copy with some parameters changed."""
+        return replace(self, **changes)
+
+
+class ProfileWindow(Window):
+    r"""`Profile`: the integral is :math:`v_d \, d \int_0^\infty r^{d - 1} k(r) \, dr \prod s_j`.
+
+    Here v is the volume of the ball of radius 1 in the metric.
+    """
+
+    def _log_unit(self) -> float:
+        d, name, metric = self.width, self.kernel.name, self.kernel.metric
+        ball = {
+            "euclidean": 0.5 * d * math.log(math.pi) - gammaln(0.5 * d + 1),
+            "manhattan": d * math.log(2) - gammaln(d + 1),
+            "chebyshev": d * math.log(2),
+        }[metric]
+        shell = {
+            "gaussian": 0.5 * d * math.log(2) + gammaln(0.5 * d + 1),
+            "tophat": 0.0,
+            "epanechnikov": math.log(2 / (d + 2)),
+            "exponential": gammaln(d + 1),
+            "linear": -math.log(d + 1),
+            "cosine": math.log(_mean_cosine(d)) if name == "cosine" else 0.0,
+        }[name]
+        return float(ball + shell)
+
+    def distance(self, pair: Pair) -> Any:
+        if self.kernel.metric == "manhattan":
+            return pair.xp.clip(pair.l1(self.kernel.scale), max=_OVERFLOW)
+        if self.kernel.metric == "chebyshev":
+            return pair.differences(lambda apart: np.abs(apart / self._scales()).max(axis=1).clip(max=_OVERFLOW))
+        return super().distance(pair)
+
+    def log_of(self, r: np.ndarray) -> np.ndarray:
+        if self.kernel.name == "gaussian":
+            return -0.5 * r * r
+        if self.kernel.name == "exponential":
+            return -r
+        inside = r.clip(max=1.0)
+        return {
+            "tophat": lambda: np.where(r < 1, 0.0, -np.inf),
+            "epanechnikov": lambda: _log((1 - inside) * (1 + inside)),
+            "linear": lambda: _log(1 - inside),
+            "cosine": lambda: _log(np.where(r < 1, np.cos(0.5 * math.pi * inside), 0.0)),
+        }[self.kernel.name]()
+
+    def _draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        normals = {
+            "euclidean": lambda: rng.standard_normal((n, self.width)),
+            "manhattan": lambda: rng.laplace(size=(n, self.width)),
+            "chebyshev": lambda: rng.uniform(-1, 1, size=(n, self.width)),
+        }[self.kernel.metric]()
+        order = {"euclidean": 2, "manhattan": 1, "chebyshev": np.inf}[self.kernel.metric]
+        return normals / np.linalg.norm(normals, order, axis=1, keepdims=True) * self._radii(n, rng)[:, None]
+
+    def _radii(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return n draws from the law of the distance, whose density is a multiple of r^(d - 1) k(r)."""
+        d = self.width
+        if self.kernel.name == "cosine":  # under pi (1 - r) / 2, most draws of which are taken
+            found = np.empty(0)
+            while len(found) < n:
+                r = rng.beta(d, 2, size=2 * n)
+                taken = rng.random(2 * n) * 0.5 * math.pi * (1 - r) <= np.cos(0.5 * math.pi * r)
+                found = np.concatenate([found, r[taken]])
+            return found[:n]
+        return {
+            "gaussian": lambda: np.sqrt(rng.chisquare(d, size=n)),
+            "tophat": lambda: rng.beta(d, 1, size=n),
+            "epanechnikov": lambda: np.sqrt(rng.beta(0.5 * d, 2, size=n)),
+            "exponential": lambda: rng.gamma(d, size=n),
+            "linear": lambda: rng.beta(d, 2, size=n),
+        }[self.kernel.name]()
+
+
+def _mean_cosine(d: int) -> float:
+    r"""Return :math:`d \int_0^1 r^{d - 1} \cos(\pi r / 2) \, dr`, by the series of the cosine."""
+    a = (0.5 * math.pi) ** 2
+    return math.fsum((-a) ** k / math.factorial(2 * k) * d / (d + 2 * k) for k in range(16))
+
+
+def window(kernel: Kernel | Profile, width: int) -> Window:
     """Return the density that a kernel is on `width` features, or say why it is none.
 
     Examples
@@ -191,6 +299,8 @@ def window(kernel: Kernel, width: int) -> Window:
         ...
     ValueError: Linear() is no density: ...
     """
+    if isinstance(kernel, Profile):
+        return ProfileWindow(kernel, width)
     if isinstance(kernel, RBF):
         return GaussianWindow(kernel, width)
     if isinstance(kernel, Laplacian):
@@ -218,8 +328,8 @@ def log_density(found: Window, X: Any, Z: Any, log_weights: np.ndarray) -> np.nd
 
     .. math:: \log \sum_j w_j \frac{k(x - z_j)}{\int k}
 
-    Where the sum is not tiny it is a product with the kernel matrix, in tiles; elsewhere, far from all z_j, the terms
-    are added as logarithms, so that it is finite wherever the density is not 0.
+    Where the sum is not tiny it is a product with the kernel matrix, in tiles; elsewhere, far from all z_j (and for a
+    window that is no kernel), the terms are added as logarithms, so that it is finite wherever the density is not 0.
 
     Parameters
     ----------
@@ -231,6 +341,8 @@ def log_density(found: Window, X: Any, Z: Any, log_weights: np.ndarray) -> np.nd
         log w_j.
     """
     left, right = Points.of(X), Points.of(Z, "Z")
+    if isinstance(found.kernel, Profile):
+        return np.asarray(_log_sums(found, left, right, lambda rows: log_weights) - found.log_volume)
     sums = np.asarray(Gram(found.kernel, left, right).matvec(np.exp(log_weights)), dtype=np.float64)
     out = _log(sums)
     far = np.flatnonzero(sums < _TINY)

@@ -70,7 +70,7 @@ def default_grid(estimator: Any) -> dict[str, Any]:
     """
     known = estimator.get_params(deep=False)
     for name, values in _GRIDS.items():
-        if name in known:
+        if known.get(name) is not None:
             return {name: values}
     raise ValueError(
         f"there is no default grid for {type(estimator).__name__}, which has none of the parameters "

@@ -119,6 +119,11 @@ class Learner:
     def _first_noise(self, kernel: Kernel, points: Points, Y: np.ndarray, chosen: np.ndarray | None) -> Any:
         model = self.model
         if self._process:
+            if model.alpha is not None:
+                raise ValueError(
+                    f"alpha={model.alpha!r:.80} is kept by a Gaussian process; learn_kernel learns the noise, so give "
+                    "it as `noise`."
+                )
             noise = model._first_noise(float(np.mean(Y**2)) or 1.0, self.total)
             return np.asarray(noise)[chosen] if np.ndim(noise) and chosen is not None else noise
         alpha = getattr(model, "alpha", None)

@@ -24,6 +24,7 @@ _SAME = 0.3  # how near to each other two tops are one
 _KEPT = 2  # tops that are followed to more rows
 _AROUND = 3.0  # how far other starts lie from the first, as a logarithm
 _ALONE = 600  # rows up to which threads of BLAS wait for one another longer than they work
+Optimizer = Callable[..., tuple[Any, Any]]  # (objective, start, bounds=limits): theta, value, as in scikit-learn
 _REFUSED = (np.linalg.LinAlgError, ValueError, FloatingPointError, OverflowError)
 
 
@@ -83,6 +84,14 @@ class _Likelihood:
         kernel, _ = self.space.at(self.theta)
         return self.space.slopes(self.theta, *self.evidence.gradient(kernel))
 
+    def loss(self, theta: Any, eval_gradient: bool = True) -> Any:
+        """Return minus the likelihood, and its slopes: what an optimizer of scikit-learn's form minimises."""
+        theta = np.array(theta, dtype=np.float64)
+        value = -self.value(theta)
+        if not eval_gradient:
+            return value
+        return value, -self.slopes() if math.isfinite(value) else np.zeros_like(theta)
+
 
 class _Search:
     def __init__(
@@ -96,9 +105,10 @@ class _Search:
         control: Control,
         evidence: Callable[..., Any],
         starts: Sequence[np.ndarray],
+        optimizer: Optimizer | None,
     ) -> None:
         self.points, self.Y, self.space, self.control = points, Y, space, control
-        self.evidence, self.given = evidence, list(starts)
+        self.evidence, self.given, self.optimizer = evidence, list(starts), optimizer
         self.restarts, self.rng = restarts, rng
         self.order = rng.permutation(len(Y))
         self.memory = np.empty(8 * len(Y) ** 2, np.uint8) if memory is None else memory
@@ -133,6 +143,8 @@ class _Search:
     def _climb(self, likelihood: _Likelihood, top: Top, number: int, growth: float, last: bool) -> Top:
         curvature = None if top.curvature is None or not number else top.curvature * growth
         try:
+            if self.optimizer is not None:
+                return self._asked(likelihood, top.theta)
             return climb(
                 likelihood,
                 top.theta,
@@ -146,12 +158,29 @@ class _Search:
             self.control.cancel()
             return top
 
+    def _asked(self, likelihood: _Likelihood, start: np.ndarray) -> Top:
+        """Return where the user's optimizer ends."""
+        assert self.optimizer is not None
+        answer = self.optimizer(likelihood.loss, start, bounds=self.space.limits)
+        try:
+            theta = np.array(answer[0], dtype=np.float64)
+        except (TypeError, ValueError, IndexError, KeyError):
+            theta = np.empty(0)
+        if theta.shape != start.shape or not np.isfinite(theta).all():
+            raise ValueError(
+                f"the optimizer returned {answer!r:.80}; it must return (theta, value), with one finite number in "
+                f"theta for each of the {len(start)} parameters."
+            )
+        return Top(theta, likelihood.value(theta), None, 0)
+
     def _ended(self) -> str | None:
         return self.control.exhausted(-1)
 
     def _sizes(self) -> list[int]:
         """Return how many rows are used, one after the other."""
         n = len(self.Y)
+        if self.optimizer is not None:
+            return [n]
         least, most, each = _FIRST
         first = min(max(least, each * int(self.space.free.sum())), most)
         sizes = [n]
@@ -169,13 +198,8 @@ class _Search:
         if size == len(self.Y):
             return _Likelihood(self.evidence(self.points, self.Y, self.memory), self.space, self)
         rows = np.sort(self.order[:size])
-        space = self.space
-        if np.ndim(space.noise):
-            assert isinstance(space.noise, np.ndarray)
-            space = Space(
-                space.kernel, space.noise[rows], space.names, space.values, space.free, space.bounds, space.held
-            )
-        return _Likelihood(self.evidence(rows_of(self.points, rows), self.Y[rows], self.memory), space, self)
+        evidence = self.evidence(rows_of(self.points, rows), self.Y[rows], self.memory)
+        return _Likelihood(evidence, self.space.of_rows(rows), self)
 
     def _best(self, likelihood: _Likelihood, tops: list[Top]) -> list[Top]:
         """Return the top from which to climb on all rows."""
@@ -203,6 +227,7 @@ def tune(
     memory: np.ndarray | None = None,
     evidence: Callable[..., Any] = Evidence,
     starts: Sequence[np.ndarray] = (),
+    optimizer: Optimizer | None = None,
 ) -> Tuned:
     """Maximise the log marginal likelihood over the free parameters.
 
@@ -229,6 +254,10 @@ def tune(
         `Evidence` has them.
     starts
         Further places to start from, as logarithms of the free parameters.
+    optimizer
+        What to call in place of the climbs, on all rows, once for each start, in scikit-learn's form: with a function
+        objective(theta, eval_gradient=True) that gives minus the likelihood and its slopes, the start, and
+        bounds=(low, high) in rows; it returns the best theta and its value.
 
     Examples
     --------
@@ -245,4 +274,4 @@ def tune(
     (True, 'converged')
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts).run()
+    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts, optimizer).run()

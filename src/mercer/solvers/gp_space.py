@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ class Space:
         Between what, one row (low, high) for each.
     held
         Why the others do not move, by name.
+    known
+        A variance beside the noise, which is kept: a number, or one for each point.
     """
 
     kernel: Kernel
@@ -51,6 +53,7 @@ class Space:
     free: np.ndarray
     bounds: np.ndarray
     held: dict[str, str] = field(default_factory=dict)
+    known: float | np.ndarray = 0.0
 
     @property
     def start(self) -> np.ndarray:
@@ -68,12 +71,17 @@ class Space:
         return [name for name, free in zip(self.names, self.free, strict=True) if free]
 
     def at(self, theta: np.ndarray) -> tuple[Kernel, float | np.ndarray]:
-        """Return the kernel and the noise for logarithms of the free parameters."""
+        """Return the kernel and the variance of each target about f for logarithms of the free parameters."""
         values = self.values.copy()
         values[self.free] = np.exp(theta)
         if np.ndim(self.noise):
-            return with_parameters(self.kernel, values), self.noise
-        return with_parameters(self.kernel, values[:-1]), float(values[-1])
+            return with_parameters(self.kernel, values), self.noise + self.known
+        return with_parameters(self.kernel, values[:-1]), float(values[-1]) + self.known
+
+    def of_rows(self, rows: np.ndarray) -> Space:
+        """Return the same parameters for some of the points."""
+        noise, known = (v[rows] if isinstance(v, np.ndarray) else v for v in (self.noise, self.known))
+        return replace(self, noise=noise, known=known)
 
     def slopes(self, theta: np.ndarray, kernel: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Return the slopes in the logarithms from those in the parameters and in the noise of each point."""

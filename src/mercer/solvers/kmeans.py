@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.points import Comparison
+from mercer.points import Comparison, Points
 from mercer.solvers.products import Products
 
 _SLACK = 16 * float(np.finfo(float).eps)  # of the lengths involved, by which a centre must be nearer to win a point
@@ -106,7 +106,14 @@ class Lloyd:
 
     # -- Lloyd ------------------------------------------------------------------------------------------
 
-    def run(self, seeds: np.ndarray, max_iter: int, tol: float) -> Clusters:
+    def from_centres(self, centres: Points) -> np.ndarray:
+        """Return the squared distances of all points to the images of other ones."""
+        kernel = self.products.gram.kernel
+        values = Comparison(kernel.of, self.products.points(False), centres).dense()
+        found = self.own[:, None] + np.asarray(kernel.diag(centres), dtype=np.float64) - 2.0 * values
+        return np.asarray(found.clip(min=0.0))
+
+    def run(self, seeds: np.ndarray, max_iter: int, tol: float, distances: np.ndarray | None = None) -> Clusters:
         """Go on until no point changes sides, or the inertia falls by less than `tol` of itself.
 
         Parameters
@@ -117,11 +124,13 @@ class Lloyd:
             The most steps.
         tol
             At least 0.
+        distances
+            The squared distances to the first centres, where these are other points; the seeds are near them.
         """
         n, k, w = self.n, self.k, self.weights
         self._U = np.zeros((n, k))
         self._U[seeds, np.arange(k)] = 1.0
-        distances = self.from_points(seeds)
+        distances = self.from_points(seeds) if distances is None else distances
         labels = np.argmin(distances, axis=1)
         members = np.full(n, -1)
         self._sums = self._Z = np.zeros((n, k))  # K Z with Z_ic = w_i [i in c]
