@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import SVC, SVR, KernelPCA, KernelRidge, NuSVC, NuSVR, OneClassSVM
 from mercer.kernels import RBF, Constant, Delta, FromFunction, Laplacian, Linear, Precomputed
 from mercer.rkhs import RKHSVector
 
@@ -59,6 +59,24 @@ def test_given_similarities_have_the_right_shape():
     model = SVC(kernel="precomputed").fit(Linear()(X), Y)
     with pytest.raises(ValueError, match="4 features, but SVC is expecting 150"):
         model.predict(X)
+
+
+@pytest.mark.parametrize(
+    "model", [SVC(kernel="precomputed"), KernelRidge(kernel="precomputed"), KernelPCA(kernel="precomputed")], ids=repr
+)
+def test_given_similarities_do_not_depend_on_the_order(model):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    K = RBF(1.0)(X)
+    rounded = K.copy()
+    rounded[3, 7] *= 1 + 1e-7  # as float32 leaves it
+    clone(model).fit(rounded, y)
+    K[3, 7] += 0.25
+    text = rf"asymmetric: K\[3, 7\] is {K[3, 7]:.6g} and K\[7, 3\] is {K[7, 3]:.6g}.*\(K \+ K.T\) / 2"
+    with pytest.raises(ValueError, match=text):
+        clone(model).fit(K, y)
+    with pytest.raises(ValueError, match="asymmetric"):
+        clone(model).set_params(kernel=Precomputed(K)).fit(np.arange(40), y)
 
 
 def test_given_similarities_are_cut_on_both_sides_by_cross_validation():

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators import KernelMachine, KernelRidge, Ridge
-from mercer.kernels import RBF, FromFunction, Linear
+from mercer.kernels import RBF, FromFunction, Linear, Polynomial
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0, 2, (60, 3))
@@ -249,6 +249,32 @@ def test_duplicates_constants_single_rows_and_rank_one(intercept):
         np.testing.assert_allclose(zero.predict(np.zeros((1, 2))), 2.5 if intercept else 0.0, atol=1e-9)
         nothing = clone(model).set_params(alpha=1.0).fit(X, np.zeros(60))
         assert not nothing.predict(X).any()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_alpha_that_was_asked_for_is_fitted_certified_and_left_out_by(intercept, noise):
+    rng = np.random.default_rng(0)
+    t = rng.uniform(34, 41, (100, 1))
+    y = 10 - (t[:, 0] - 37) ** 2 + noise * rng.normal(size=100)
+    model = KernelRidge(1e-6, kernel=Polynomial(2), fit_intercept=intercept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)  # says which residual was reached
+        model.fit(t, y)
+        machine = KernelMachine(Polynomial(2), "squared", 1e-6, fit_intercept=intercept).fit(t, y)
+        a = KernelRidge(1e-6, kernel=Polynomial(2), fit_intercept=intercept).fit(t[1:], y[1:])
+    assert model.score(t, y) > 0.999
+    for fitted in (model, machine):
+        claim, checked = fitted.certificate_, fitted.certificate_.verify(t, y)
+        assert claim.converged
+        assert checked.converged
+        assert checked.primal == pytest.approx(claim.primal, rel=1e-6, abs=checked.rounding)
+    K = Polynomial(2)(t)
+    loss = np.sum((y - K @ model.dual_coef_ - model.intercept_) ** 2)
+    assert 0.5 * (loss + 1e-6 * model.dual_coef_ @ K @ model.dual_coef_) == pytest.approx(
+        model.certificate_.primal, rel=1e-3
+    )
+    assert model.loo_residuals()[0] == pytest.approx(y[0] - a.predict(t[:1])[0], abs=1e-3)
 
 
 def test_a_singular_system_is_diagnosed():

@@ -1,6 +1,7 @@
 """Ridge problems against scikit-learn, scipy and the definition of their gap."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import solve
 from sklearn.kernel_ridge import KernelRidge
 
-from mercer import RBF, Gram, Laplacian, Linear
+from mercer import RBF, Gram, Laplacian, Linear, Polynomial
 from mercer.solvers import Control
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
@@ -140,10 +141,8 @@ def test_ill_conditioned(alpha, intercept, points):
         s = solve_ridge(RidgeProblem(Gram(kernel, chosen), target, alpha, None, intercept), Control())
         for part in (s.coefficients, s.offsets, s.values, s.residual):
             assert np.isfinite(part).all()
-        raised = "alpha was raised" in s.diagnosis
         assert s.certificate.stopped == "converged" or s.diagnosis or s.residual.max() < 1e-3
         if alpha >= 1e-6:
-            assert not raised
             a, b = bordered(Gram(kernel, chosen).dense(), target, alpha, np.ones(n), intercept)
             assert np.allclose(s.values, Gram(kernel, chosen).dense() @ a + b, atol=1e-4)
 
@@ -163,8 +162,92 @@ def test_equal_points_at_alpha_zero_interpolate_or_say_why_not():
     assert "points 0 and 20 are equal" in s.diagnosis
     assert s.certificate.relative_gap < 1e-6
     weighted = solve_ridge(RidgeProblem(gram, torn, 0.0, np.repeat([1.0, 3.0], 20)), Control())
-    assert np.allclose(weighted.values, y + 0.75, atol=1e-5)
-    assert "alpha was raised to" in weighted.diagnosis
+    assert np.allclose(weighted.values, y + 0.75, atol=1e-8)
+    assert weighted.certificate.relative_gap < 1e-6
+
+
+def far_from_the_origin(noise):
+    """Return points, targets, and what exact arithmetic makes of them: f at any points, and the objective's minimum."""
+    t = np.random.default_rng(0).uniform(34, 41, 120)
+    y = 10 - (t - 37) ** 2 + noise * np.random.default_rng(1).normal(size=120)
+
+    def exact(alpha, intercept, new):
+        exactly = [[Fraction(1), Fraction(x), Fraction(x) ** 2] for x in t]
+        scale = [1, 2, 1]  # <Phi(x), Phi(z)> = 1 + 2 xz + x²z²
+        M = [[sum(r[i] * r[j] for r in exactly) for j in range(3)] for i in range(3)]
+        for i in range(3):
+            M[i][i] += 0 if intercept and i == 0 else Fraction(alpha) / scale[i]
+        v = [sum(r[i] * Fraction(z) for r, z in zip(exactly, y, strict=True)) for i in range(3)]
+        w = solved(M, v)
+        f = [sum(c * x for c, x in zip(w, r, strict=True)) for r in exactly]
+        norm = sum(c * c / s for c, s in list(zip(w, scale, strict=True))[intercept:])
+        least = (sum((a - Fraction(b)) ** 2 for a, b in zip(f, y, strict=True)) + Fraction(alpha) * norm) / 2
+        return np.array([float(w[0] + w[1] * Fraction(x) + w[2] * Fraction(x) ** 2) for x in new]), float(least)
+
+    return t, y, exact
+
+
+def solved(M, v):
+    """Return the solution of a system of fractions, by elimination."""
+    rows = [[*r, x] for r, x in zip(M, v, strict=True)]
+    for i in range(len(rows)):
+        for j in range(len(rows)):
+            if j != i:
+                c = rows[j][i] / rows[i][i]
+                rows[j] = [a - c * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return [r[-1] / r[i] for i, r in enumerate(rows)]
+
+
+@pytest.mark.parametrize("method", ["cholesky", "cg"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-9, 1e-6, 1e-3])
+def test_the_alpha_that_was_asked_for_is_that_of_the_solution(alpha, intercept, noise, method):
+    t, y, exact = far_from_the_origin(noise)
+    gram = Gram(Polynomial(2), t[:, None])
+    s = solve_ridge(RidgeProblem(gram, y, alpha, None, intercept), Control(tol=1e-6), method)
+    new = np.linspace(33, 42, 20)
+    f, least = exact(alpha, int(intercept), np.concatenate([t, new]))
+    assert np.allclose(s.values, f[:120], atol=1e-3)
+    predicted = Polynomial(2)(np.concatenate([t, new])[:, None], t[:, None]) @ s.coefficients + s.offsets[0]
+    assert np.allclose(predicted, f, atol=1e-3)
+    c = s.certificate
+    assert c.converged
+    assert abs(c.primal - least) <= 1e-6 * least + 4 * c.rounding
+    rest = y - Polynomial(2)(t[:, None]) @ s.coefficients - s.offsets[0] - alpha * s.coefficients
+    scale = np.linalg.norm(y - y.mean()) if intercept else np.linalg.norm(y)
+    assert s.residual[0] == pytest.approx(np.linalg.norm(rest) / scale, rel=1e-2, abs=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1e-14, 1e-12, 1e-10])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_wide_kernel_and_a_tiny_alpha_are_solved_or_said_not_to_be(alpha, intercept):
+    x = np.linspace(-1, 1, 150)[:, None]
+    y = np.sin(3 * x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=150)
+    gram = Gram(RBF(scale=2.0), x)
+    s = solve_ridge(RidgeProblem(gram, y, alpha, None, intercept), Control(tol=1e-6))
+    K = gram.dense()
+    rest = y - K @ s.coefficients - s.offsets[0] - alpha * s.coefficients
+    scale = np.linalg.norm(y - y.mean()) if intercept else np.linalg.norm(y)
+    assert s.residual[0] == pytest.approx(np.linalg.norm(rest) / scale, rel=0.2, abs=1e-5)
+    primal = 0.5 * np.sum((y - s.values) ** 2) + 0.5 * alpha * s.coefficients @ K @ s.coefficients
+    assert s.certificate.primal == pytest.approx(primal, rel=1e-3)
+    assert np.sum((y - s.values) ** 2) < 0.02 * np.sum((y - y.mean()) ** 2) + 150 * 0.011
+    if not s.certificate.converged:
+        assert "Raise alpha to" in s.diagnosis
+
+
+def test_the_cause_of_missed_targets_is_named():
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(30, 1)), 2, axis=0)
+    noisy = rng.normal(size=60)
+    s = solve_ridge(RidgeProblem(Gram(Linear(), x), noisy, 0.0), Control())
+    assert "the kernel has rank 1 on 30 different points" in s.diagnosis
+    assert "are equal" not in s.diagnosis
+    torn = 2 * x[:, 0]
+    torn[7] += 1.0
+    s = solve_ridge(RidgeProblem(Gram(RBF(scale=0.01), x), torn, 0.0), Control())
+    assert "points 6 and 7 are equal" in s.diagnosis
 
 
 def test_progress_limits_and_interrupts():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer import RBF, Gram, Laplacian, Linear, Precomputed
+from mercer import RBF, Gram, Laplacian, Linear, Polynomial, Precomputed
 from mercer.solvers import Control, spectrum
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 from mercer.solvers.spectrum import Spectrum
@@ -100,6 +100,32 @@ def test_alpha_zero_and_equal_points_give_finite_errors():
     errors = whole(s.leave_one_out(np.sin(9 * X), [0.0, 1e-12]))
     assert np.isfinite(errors).all()
     assert np.abs(errors).max() < 1e-3  # each point is seen through its twin
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_alphas_that_rounding_would_hide_have_errors_of_their_own(intercept, weighted):
+    rng = np.random.default_rng(0)
+    t = rng.uniform(34, 41, 60)
+    Y = (10 - (t - 37) ** 2 + 0.1 * rng.normal(size=60))[:, None]
+    w = rng.uniform(0.3, 3.0, 60) if weighted else np.ones(60)
+    alphas = [1e-9, 1e-6, 1e-4]
+    s = Spectrum(Gram(Polynomial(2), t[:, None]), min(alphas), w if weighted else None, intercept)
+    Phi = np.column_stack([np.ones(60), np.sqrt(2) * t, t**2])
+
+    def refit(alpha, fold):
+        rest = np.setdiff1d(np.arange(60), fold)
+        mean = np.average(Phi[rest], axis=0, weights=w[rest]) if intercept else 0.0
+        level = np.average(Y[rest, 0], weights=w[rest]) if intercept else 0.0
+        A = np.vstack([np.sqrt(w[rest])[:, None] * (Phi[rest] - mean), np.sqrt(alpha) * np.eye(3)])
+        b = np.vstack([np.sqrt(w[rest])[:, None] * (Y[rest] - level), np.zeros((3, 1))])
+        return Y[fold] - level - (Phi[fold] - mean) @ np.linalg.lstsq(A, b)[0]
+
+    one = np.array([[refit(alpha, np.array([i]))[0] for i in range(60)] for alpha in alphas])
+    assert np.allclose(whole(s.leave_one_out(Y, alphas)), one, atol=1e-6)
+    fold = np.arange(0, 60, 4)
+    _, errors = next(s.leave_fold_out(Y, alphas, [fold]))
+    assert np.allclose(errors, [refit(alpha, fold) for alpha in alphas], atol=1e-6)
 
 
 def test_sentences():

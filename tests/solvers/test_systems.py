@@ -9,6 +9,7 @@ from scipy.linalg import solve
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial, Precomputed
 from mercer.solvers import Control, equation
 from mercer.solvers import systems as module
+from mercer.solvers.equation import Singular
 from mercer.solvers.systems import Systems
 
 RNG = np.random.default_rng(0)
@@ -138,21 +139,19 @@ def test_equal_points_and_no_shift():
     K = gram.dense()
     assert np.allclose(answer.A, np.linalg.pinv(K, hermitian=True) @ f, atol=1e-8)
     assert answer.residual.max() < 1e-10
-    assert "10 of its 40 eigenvalues" in answer.diagnosis
     torn = f.copy()
     torn[0] += 1.0
     answer = Systems(gram, Control()).solve(0.0, torn)
-    assert "points 0 and 30 are equal" in answer.diagnosis
-    assert "alpha > 0" in answer.diagnosis
     assert np.allclose(K @ answer.A, K @ np.linalg.pinv(K, hermitian=True) @ torn)
 
 
 def test_kernels_of_low_rank_and_no_shift():
     answer = Systems(Gram(Linear(), X), Control()).solve(0.0, X @ np.ones(4))
     assert answer.residual.max() < 1e-10
-    assert "396 of its 400" in answer.diagnosis
     answer = Systems(Gram(Linear(), X), Control()).solve(0.0, Y[:, 0])
-    assert "the kernel has rank 4 here" in answer.diagnosis
+    assert np.allclose(answer.product, X @ np.linalg.lstsq(X, Y[:, 0])[0])
+    with pytest.raises(Singular):
+        Systems(Gram(Linear(), X), Control()).solve(0.0, Y[:, 0], strict=True)
 
 
 @pytest.mark.parametrize("method", ["cholesky", "cg"])

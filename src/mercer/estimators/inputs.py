@@ -8,8 +8,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
+from mercer.gram.similarities import asymmetry
 from mercer.points import Points
 
+_ROUNDING = 1e-5  # of the largest entry: what float32 may leave of the difference between K and its transpose
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
 
@@ -62,7 +64,18 @@ def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool, many: bool 
         X, y = validate_data(estimator, X, y, y_numeric=numeric, multi_output=many, **_MATRIX)
     if X.shape[0] != X.shape[1]:
         raise ValueError(f"Precomputed matrix must be a square matrix of similarities; X has shape {X.shape}.")
+    check_symmetric(X)
     return X, y
+
+
+def check_symmetric(K: np.ndarray) -> None:
+    """Refuse similarities that depend on the order of two samples, beyond the rounding errors of float32."""
+    gap, (i, j) = asymmetry(K)
+    if gap > _ROUNDING:
+        raise ValueError(
+            f"the precomputed kernel matrix K is asymmetric: K[{i}, {j}] is {K[i, j]:.6g} and K[{j}, {i}] is "
+            f"{K[j, i]:.6g}, and no kernel depends on the order of two points. Pass (K + K.T) / 2."
+        )
 
 
 def read_new_similarities(estimator: Any, X: Any, width: int) -> np.ndarray:

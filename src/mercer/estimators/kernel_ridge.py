@@ -120,6 +120,8 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         rows = np.arange(len(target)) if training.rows is None else training.rows
         self._others = np.setdiff1d(np.arange(len(target)), rows)  # weight 0: the fit is without them anyhow
         self._other_targets = columns_of(target)[self._others]
+        # Coefficients of least norm do not tell the residuals.
+        self._left = columns_of(counted(training, target)) - columns_of(found.values) if found.diagnosis else None
         if found.diagnosis:
             warnings.warn(found.diagnosis, LinAlgWarning, stacklevel=3)
         if np.max(found.residual) > self.residual and not found.diagnosis:
@@ -153,7 +155,9 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
             these = np.flatnonzero(self._alphas == alpha)
             shift = np.full(len(rows), alpha) if self._weights is None else alpha / self._weights
             diagonal = inverse_diagonal(gram, shift, bool(self.fit_intercept))
-            found[np.ix_(rows, these)] = a[:, these] / diagonal[:, None]
+            left = getattr(self, "_left", None)  # not in older model files
+            given = a[:, these] if left is None or alpha == 0 else left[:, these] / shift[:, None]
+            found[np.ix_(rows, these)] = given / diagonal[:, None]
         if len(self._others):
             left = Points(data).take(self._others).data if self._kind != "similarities" else data[self._others]
             found[self._others] = self._other_targets - self._values(left)

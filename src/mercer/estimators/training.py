@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.estimators.inputs import (
+    check_symmetric,
     positive_weights,
     read_anything,
     read_new_similarities,
@@ -87,6 +88,8 @@ class KernelData(BaseEstimator):
         """Return the samples with a positive weight; `kernel` is that of a fitted model, or one that was found."""
         n = int(data.shape[0]) if hasattr(data, "shape") else len(data)
         weights, rows = positive_weights(sample_weight, n)
+        if isinstance(self.kernel, Precomputed):
+            check_symmetric(np.asarray(self.kernel.matrix))
         if kernel is None or self._kind == "similarities":
             kernel = self._resolved(data)
         points = Points(np.arange(n) if self._kind == "similarities" else data)

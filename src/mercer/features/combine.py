@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
+
+from mercer.features.monomials import Monomials
+
+_MONOMIALS = 10**7  # of one point: more are not computed to learn how many features there are
+_COMPARED = 16  # points at which a feature map is compared with its kernel
+_ALIKE = 1e-9  # of the largest value: beyond it, the two are not the same
 
 
 class TensorFeatures(TransformerMixin, BaseEstimator):
@@ -87,3 +94,35 @@ def multiplied(base: Any, factor: float) -> Pipeline:
 def preceded(step: Any, base: Any) -> Pipeline:
     """Return the map that applies the function `step` to the points first."""
     return make_pipeline(FunctionTransformer(step, accept_sparse=True), base)
+
+
+def exact_features(kernel: Any, X: Any, most: int) -> np.ndarray | None:
+    """Return Phi with Phi Phi' the kernel matrix of X, in float64; None where there is none of so few columns.
+
+    Parameters
+    ----------
+    kernel
+        With every parameter known.
+    X
+        Points that the kernel compares.
+    most
+        Columns at most.
+    """
+    if getattr(getattr(X, "dtype", None), "kind", "") == "f":
+        X = X.astype(np.float64, copy=False)
+    wide = X.shape[1] if getattr(X, "ndim", 1) == 2 else 1
+    try:
+        found = deepcopy(kernel.feature_map())  # a transformer of the user's stays as it is
+        monomials = [p for p in (found, *found.get_params().values()) if isinstance(p, Monomials)]
+        if any(Monomials.count(wide, p.degree, p.exact) > _MONOMIALS for p in monomials):
+            return None
+        if found.fit(X).transform(X[:1]).shape[1] > most:
+            return None
+        Phi = found.transform(X)
+        few = Phi[:_COMPARED].toarray() if sparse.issparse(Phi) else np.asarray(Phi[:_COMPARED], dtype=np.float64)
+        K = np.asarray(kernel(X[:_COMPARED]), dtype=np.float64)
+    except (TypeError, ValueError, AttributeError, KeyError, MemoryError):  # no finite map, or not of such points
+        return None
+    if not np.allclose(few @ few.T, K, rtol=0.0, atol=_ALIKE * float(np.abs(K).max())):
+        return None  # a transformer that was fitted to other points
+    return np.asarray(Phi.toarray() if sparse.issparse(Phi) else Phi, dtype=np.float64)

@@ -80,8 +80,8 @@ def rounding(products: Products) -> float:
     return float(np.finfo(np.float64).eps * max(diagonal.sum(), len(diagonal) * 1e-300))
 
 
-def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the eigenvectors and eigenvalues of K + diag(shift) that are more than rounding, and how many are not.
+def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvectors and eigenvalues of K + diag(shift) that are more than rounding.
 
     They give the solution of least norm among all that leave the smallest residual.
     """
@@ -92,7 +92,7 @@ def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tupl
     if values[0] < -1e3 * floor:
         raise np.linalg.LinAlgError(not_positive(float(values[0]), float(values[-1])))
     kept = values > floor
-    return vectors[:, kept], values[kept], int((~kept).sum())
+    return vectors[:, kept], values[kept]
 
 
 def diagnose(products: Products, shift: np.ndarray) -> str:
@@ -100,8 +100,11 @@ def diagnose(products: Products, shift: np.ndarray) -> str:
     ends = lanczos(lambda v: products(v[:, None])[:, 0] + shift * v, products.n, steps=min(products.n, 40))
     if ends.smallest < -1e3 * rounding(products):
         return not_positive(ends.smallest, ends.largest)
-    pair = equal_rows(products)
-    why = f"points {pair[0]} and {pair[1]} are equal" if pair else "the kernel has less than full rank on these points"
+    first = equal_rows(products)
+    again = np.flatnonzero(first != np.arange(products.n)) if first is not None else np.empty(0, np.intp)
+    why = "the kernel has less than full rank on these points"
+    if first is not None and again.size:
+        why += f", of which {first[again[0]]} and {again[0]} are equal"
     return (
         f"K + shift is singular to rounding (eigenvalues up to {ends.largest:.2g}, shift {float(shift.min()):.2g}): "
         f"{why}. Raise alpha to {1e3 * rounding(products):.1g} or more, or drop repeated points."
@@ -117,13 +120,10 @@ def not_positive(smallest: float, largest: float) -> str:
     )
 
 
-def equal_rows(products: Products) -> tuple[int, int] | None:
-    """Return the first two points that are equal, if any are."""
+def equal_rows(products: Products) -> np.ndarray | None:
+    """Return for each point the number of the first one that is equal to it; None where points cannot be compared."""
     points = products.points(False)
     if not points.numeric or not isinstance(points.vectors, np.ndarray):
         return None
     _, first, inverse = np.unique(points.vectors, axis=0, return_index=True, return_inverse=True)
-    others = np.flatnonzero(first[inverse.ravel()] != np.arange(len(points)))
-    if not others.size:
-        return None
-    return int(first[inverse.ravel()[others[0]]]), int(others[0])
+    return np.asarray(first[inverse.ravel()])

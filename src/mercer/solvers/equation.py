@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.points.threads import one_thread_each
 from mercer.solvers.cg import Course, Indefinite, Precondition, Watch, refine
-from mercer.solvers.cholesky import Factor, diagnose, equal_rows, factorise, rounding, truncated
+from mercer.solvers.cholesky import Factor, diagnose, factorise, rounding, truncated
 from mercer.solvers.products import Products
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ _CORRECTIONS = 25  # products in float64 after which a factor in float32 is give
 _FLOPS = 25e9  # of a factorisation, in a second: a cautious guess, to know when to give up conjugate gradients
 _PATIENCE = 1.5  # times the seconds of a factorisation that conjugate gradients may take before it is preferred
 _EIGEN = 10_000  # points up to which eigenvalues may be taken to find a solution of least norm
-_MISSED = 1e-6  # the relative residual from which on a solution of least norm is said to miss its target
 
 Listener = Callable[[int, np.ndarray, np.ndarray, np.ndarray], str | None]
 
@@ -42,8 +41,6 @@ class Answer:
         How many products with K were taken; 1 for a factorisation.
     stopped
         "converged", or what ended the run before.
-    diagnosis
-        What is wrong with a matrix that is singular to rounding, and which solution was taken; mostly empty.
     precision
         The arithmetic of most kernel values: "float32" or "float64".
     product
@@ -54,9 +51,12 @@ class Answer:
     residual: np.ndarray
     iterations: int = 1
     stopped: str = "converged"
-    diagnosis: str = ""
     precision: str = "float64"
     product: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+
+
+class Singular(np.linalg.LinAlgError):
+    """A matrix that is singular to rounding, for callers who know more of it than its values."""
 
 
 class Equation:
@@ -72,9 +72,11 @@ class Equation:
         A: np.ndarray,
         size: np.ndarray,
         watch: Listener | None,
+        strict: bool,
     ) -> None:
         self.systems, self.products, self.control = systems, products, systems.control
         self.shift, self.Y, self.tol, self.A, self.size, self._watch = shift, Y, tol, A, size, watch
+        self.strict = strict
         self.lengths = np.linalg.norm(Y, axis=0)
         self.groups = _alike(shift)
 
@@ -109,7 +111,6 @@ class Equation:
             residual,
             sum(a.iterations for a in answers),
             next((a.stopped for a in answers if a.stopped != "converged"), "converged"),
-            next((a.diagnosis for a in answers if a.diagnosis), ""),
             "float32" if all(a.precision == "float32" for a in answers) else "float64",
             KA,
         )
@@ -167,25 +168,17 @@ class Equation:
 
     def _least_norm(self, shift: np.ndarray, Y: np.ndarray) -> Answer:
         m = self.products.n
+        if self.strict:
+            raise Singular
         if m > _EIGEN:
             raise np.linalg.LinAlgError(diagnose(self.products, shift))
-        vectors, values, dropped = truncated(self.products, shift, self._buffer(m, np.float64))
+        vectors, values = truncated(self.products, shift, self._buffer(m, np.float64))
         A = vectors @ ((vectors.T @ Y) / values[:, None])
         rest = Y - self.products(A) - shift[:, None] * A
         A += vectors @ ((vectors.T @ rest) / values[:, None])
         KA = self.products(A)
         residual = np.linalg.norm(Y - KA - shift[:, None] * A, axis=0) / np.maximum(np.linalg.norm(Y, axis=0), 1e-300)
-        text = (
-            f"K + shift is singular to rounding: {dropped} of its {m} eigenvalues are 0 beside the largest, "
-            f"{values.max(initial=0.0):.3g}. The solution of least norm was taken."
-        )
-        if residual.max(initial=0.0) > _MISSED:
-            pair = equal_rows(self.products)
-            text += " It does not reproduce the targets: " + (
-                f"points {pair[0]} and {pair[1]} are equal" if pair else f"the kernel has rank {m - dropped} here"
-            )
-            text += ", and the targets do not follow; it is the best in least squares. Take alpha > 0."
-        return Answer(A, residual, 1, "converged", text, product=KA)
+        return Answer(A, residual, product=KA)
 
     def _buffer(self, m: int, dtype: Any) -> np.ndarray:
         """Return an m x m matrix in memory that is kept from one equation to the next: fresh memory is dear."""
@@ -219,11 +212,13 @@ class Equation:
             if s.automatic and s.fits:
                 s.pivoted = None
                 return self.dense()
+            if self.strict:
+                raise Singular
             raise np.linalg.LinAlgError(diagnose(self.products, self.shift.min(axis=1)))
         precision = "float32" if course.single else "float64"
         assert course.rest is not None
         KA = self.Y - course.rest - self.shift * course.A
-        return Answer(course.A, course.residual, max(1, course.iterations), stopped, "", precision, KA)
+        return Answer(course.A, course.residual, max(1, course.iterations), stopped, precision, KA)
 
     def _single(self) -> bool:
         """Return whether float32 can help at all beside so small a shift."""

@@ -7,9 +7,11 @@ from scipy.linalg import lapack
 
 from mercer.gram import Gram
 from mercer.solvers.control import Control
+from mercer.solvers.feature_space import FeatureSpace
 from mercer.solvers.systems import Systems
 
 _COLUMNS = 256  # of the inverse, computed at a time where the matrix does not fit
+_SMALL = 1e3 * float(np.finfo(np.float64).eps)  # of the trace of K: a shift beside which rounding errors count
 _SUMS = 512  # rows of the inverse factor whose squares are added at a time
 
 
@@ -19,7 +21,8 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
     .. math:: C = G - \frac{G 1 1' G}{1' G 1}, \qquad G = (K + \operatorname{diag}(s))^{-1}
 
     With a = C y the error at sample i of the fit without it is a_i / C_ii. In place by a Cholesky factor and its
-    inverse, n³ operations and one matrix; column by column where that does not fit the budget.
+    inverse, n³ operations and one matrix; column by column where that does not fit the budget; in feature space where
+    the shift is so small that K's rounding errors count.
 
     Parameters
     ----------
@@ -37,6 +40,9 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
     array([0.5, 0.2])
     """
     n = gram.shape[0]
+    least, trace = float(np.min(shift)), float(np.abs(np.asarray(gram.diag())).sum())
+    if 0 < least <= _SMALL * trace and (space := FeatureSpace.of_features(gram, 1.0 / shift, intercept)) is not None:
+        return space.complement(1.0) / shift
     if 24 * n * n > gram.budget:
         return _by_columns(Systems(gram, Control(precision="float64")), shift, intercept)
     M = np.array(gram.dense(), dtype=np.float64, order="F")
@@ -46,7 +52,7 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
         M, failed = lapack.dtrtri(M, lower=1, overwrite_c=1)
     if failed:
         raise np.linalg.LinAlgError(
-            f"K + shift is singular to rounding (the least shift is {float(np.min(shift)):.2g}), so that leaving out a "
+            f"K + shift is singular to rounding (the least shift is {least:.2g}), so that leaving out a "
             "sample leaves its value undetermined; take a larger alpha."
         )
     found = np.zeros(n)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.certify import Certificate
 from mercer.gram import Gram
-from mercer.solvers.cholesky import rounding
+from mercer.solvers.cholesky import diagnose, equal_rows, rounding
 from mercer.solvers.control import Control, check_vector
+from mercer.solvers.equation import Singular
+from mercer.solvers.feature_space import FeatureSpace
 from mercer.solvers.saved import Saved
-from mercer.solvers.systems import Answer, Systems
+from mercer.solvers.systems import Systems
 
 _ROUNDS = 5  # solutions of the system, each from the last, until gap and residual are as asked
+_NOISE = 1e-3  # the relative residual beyond which rounding is no excuse for a gap
 _FAR = 1e140  # size of the targets beyond which their squares leave the range of float64
 
 
@@ -118,6 +121,25 @@ def solve_ridge(
     return _Ridge(problem, control, method, residual, rank).run()
 
 
+class _Point(NamedTuple):
+    """Coefficients and offsets, the values f(x_i) + b, and what they are worth, for each column of the targets."""
+
+    a: np.ndarray
+    b: np.ndarray
+    v: np.ndarray
+    residual: np.ndarray
+    kkt: np.ndarray
+    rounding: np.ndarray
+    primal: np.ndarray
+    gap: np.ndarray
+
+    @property
+    def relative(self) -> float:
+        """The largest relative gap beyond rounding."""
+        with np.errstate(over="ignore"):
+            return float(np.max((self.gap - self.rounding) / np.maximum(self.primal, 1e-300), initial=0.0))
+
+
 class _Ridge:
     """A run: targets as columns of size 1, and the columns of ones that the offsets need."""
 
@@ -196,85 +218,167 @@ class _Ridge:
         # The offset of centred targets is small, and the residual of the ones counts only so many times.
         tol = np.where(np.arange(B.shape[1]) < m, 0.7 if self.problem.intercept else 1.0, 3.0) * self.goal
         for _ in range(_ROUNDS):
-            answer = self.systems.solve(self._shift(), B, tol=tol, start=A, watch=self._watch)
+            try:
+                answer = self.systems.solve(self._shift(), B, tol=tol, start=A, watch=self._watch, strict=True)
+            except Singular:
+                return self._in_features(self._space())
             A = answer.A
             self.iterations += answer.iterations
             self.precision = answer.precision
-            if answer.diagnosis and self._needs_lift(answer):
-                self._lift(answer.diagnosis)
-                continue
-            self.diagnosis = self.diagnosis or answer.diagnosis
             relative = self._judge(A, answer.product)
-            good = (self.residual <= self.goal).all() and relative <= control.tol
-            if good or answer.stopped != "converged" or answer.diagnosis:
+            good = (self.at.residual <= self.goal).all() and relative <= control.tol
+            if good or answer.stopped != "converged":
                 break
             # The residual's share of the gap is its square.
-            worse = max(float(self.residual.max()) / self.goal, (relative / control.tol) ** 0.5)
+            worse = max(float(self.at.residual.max()) / self.goal, (relative / control.tol) ** 0.5)
             tol = tol * min(0.3, 0.5 / worse)
         stopped = answer.stopped
         if good:
             stopped = "converged"
-        elif stopped == "converged" and not answer.diagnosis:
-            stopped = f"the residual stays at {self.residual.max():.2g}"
+        elif stopped == "converged":
+            stopped = f"the residual stays at {self.at.residual.max():.2g}"
+        if stopped.startswith("rounding"):
+            space = FeatureSpace.of_features(self.problem.gram, self.w, self.problem.intercept)
+            if space is not None:
+                return self._in_features(space)
         if stopped == "converged":
             self.saved.remove()
         else:
             self.saved.write(answer.A)
         return self._finish(stopped)
 
-    def _needs_lift(self, answer: Answer) -> bool:
-        """Whether the solution of least norm is not that of this problem.
+    # -- systems that are singular to rounding ----------------------------------------------------------
 
-        It is where it passes through all targets, and at alpha = 0 it is the best that can be; but the offset cannot be
-        eliminated from a singular system, and least squares without weights are not those with them.
-        """
-        if self.problem.intercept:
-            return True
-        missed = bool((answer.residual > self.goal).any())
-        return missed and (self.problem.weights is not None or bool(self.alpha.any()))
+    def _space(self) -> FeatureSpace:
+        gram, products, where = self.problem.gram, self.systems.products, (self.w, self.problem.intercept)
+        space = FeatureSpace.of_features(gram, *where) or FeatureSpace.of_matrix(products, *where)
+        if space is None:
+            raise np.linalg.LinAlgError(diagnose(products, self.alpha.min() / self.w))
+        return space
 
-    def _lift(self, why: str) -> None:
-        """Solve a nearby problem instead."""
-        lift = 1e4 * rounding(self.systems.products)
-        self.diagnosis = f"{why.split('. ')[0]}. alpha was raised to {lift:.2g}."
-        self.alpha = np.maximum(self.alpha, lift)
+    def _in_features(self, space: FeatureSpace) -> RidgeSolution:
+        """Solve in feature space: by the system's coefficients, or by the shortest where rounding spoils the former."""
+        m, tol = len(self.alpha), self.control.tol
+        within, beyond, values = np.empty((3, *self.Y.shape))
+        for alpha in np.unique(self.alpha):
+            these = self.alpha == alpha
+            within[:, these], beyond[:, these], values[:, these] = space.solve(self.Y[:, these], float(alpha))
+        product = self.systems.product(np.hstack([within + beyond, within]), precise=True)
+        full = self._evaluate(*self._with_offset(within + beyond, product[:, :m], values), values)
+        short = self._evaluate(*self._with_offset(within, product[:, m:], values), values, space)
+        solved = (self.alpha > 0) & ((full.gap <= tol * full.primal) | (full.gap <= short.gap))
+        self.at = _Point(*(np.where(solved, a, b) for a, b in zip(full, short, strict=True)))
+        self.iterations, self.precision = self.iterations + 1, "float64"
+        relative = self.at.relative
+        stopped = "converged" if relative <= tol else f"rounding errors: the relative gap stays at {relative:.2g}"
+        self.diagnosis = self._account(space, solved, relative)
+        self.saved.remove()
+        return self._finish(stopped)
+
+    def _with_offset(
+        self, a: np.ndarray, Ka: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return coefficients, K a and the offsets that bring it nearest to some values."""
+        b = np.average(values - Ka, axis=0, weights=self.w) if self.problem.intercept else np.zeros(a.shape[1])
+        return a, Ka, b
+
+    def _account(self, space: FeatureSpace, solved: np.ndarray, relative: float) -> str:
+        """Return what was found and done, in sentences; nothing where the system was solved as asked."""
+        n, tol, residual = len(self.w), self.control.tol, float(self.at.residual.max())
+        if solved.all() and relative <= tol and residual <= self.goal:
+            return ""
+        text = (
+            f"K + alpha is singular to rounding: {n - space.rank} of the {n} eigenvalues of K are 0 beside the "
+            f"largest, {space.largest:.3g}; alpha is {self.alpha.min():.2g}."
+        )
+        if not solved.all():
+            text += " The solution of least norm was taken."
+        if residual > self.goal and not self.alpha.all():
+            text += (
+                f" It does not reproduce the targets: {self._cause(space)}, and the targets do not follow; it is the "
+                "best in least squares. Take alpha > 0."
+            )
+        elif self.alpha.any():
+            text += f" Its relative gap is {relative:.2g}, and its relative residual {residual:.2g}."
+        if relative > tol:
+            enough = 1e3 * rounding(self.systems.products)
+            text += f" Raise alpha to {enough:.1g} or more for the gap of {tol:g} that was asked."
+        return text
+
+    def _cause(self, space: FeatureSpace) -> str:
+        """Return why targets are missed: equal points that have different ones, or else the rank."""
+        Y, w = self.Y, self.w[:, None]
+        first = equal_rows(self.systems.products)
+        if first is None:
+            return f"the kernel has rank {space.rank} here"
+        means = np.zeros(Y.shape)
+        np.add.at(means, first, w * Y)
+        means = (means / np.bincount(first, self.w, len(first)).clip(min=1e-300)[:, None])[first]
+        if np.linalg.norm(means - self.at.v) <= 1e-2 * np.linalg.norm(Y - self.at.v):
+            off = np.abs(Y - means)
+            i, column = divmod(int((off > 0.99 * off.max()).argmax()), Y.shape[1])
+            alike = np.flatnonzero(first == first[i])
+            j = int(alike[np.abs(Y[alike, column] - Y[i, column]).argmax()])
+            return f"points {min(i, j)} and {max(i, j)} are equal"
+        return f"the kernel has rank {space.rank} on {len(np.unique(first))} different points"
 
     # -- what it is worth -------------------------------------------------------------------------------
 
     def _judge(self, A: np.ndarray, KA: np.ndarray) -> float:
-        """Set coefficients, offsets and values from the columns of the system; return the relative gap."""
-        m, w = len(self.alpha), self.w
+        """Set the solution from the columns of the system; return the relative gap."""
+        m = len(self.alpha)
         a, Ka, b = A[:, :m].copy(), KA[:, :m].copy(), np.zeros(m)
         if self.problem.intercept:
             at = m + np.searchsorted(self.strengths, self.alpha)
             ones, Kones = A[:, at], KA[:, at]
             b = a.sum(axis=0) / ones.sum(axis=0)
             a, Ka = a - b * ones, Ka - b * Kones
-        self.a, self.b, self.v = a, b, Ka + b
-        rest = self.Y - self.v - self.alpha * a / w[:, None]
-        self.residual = np.linalg.norm(rest, axis=0) / np.where(self.length > 0, self.length, 1.0)
-        self.kkt = np.abs(rest).max(axis=0)
+        self.at = self._evaluate(a, Ka, b)
+        return self.at.relative
+
+    def _evaluate(
+        self,
+        a: np.ndarray,
+        Ka: np.ndarray,
+        b: np.ndarray,
+        values: np.ndarray | None = None,
+        space: FeatureSpace | None = None,
+    ) -> _Point:
+        r"""Return what coefficients are worth beside the dual point u = alpha a; given a space, u = w (y - values).
+
+        .. math:: P - D = \tfrac12 \sum_i w_i (f(x_i) + b - y_i + u_i / w_i)^2
+                  + \tfrac{1}{2 \alpha} (\alpha a - u)^T K (\alpha a - u)
+
+        `values` are those of f + b where they are known better than by K a + b.
+        """
+        Y, w, alpha = self.Y, self.w, self.alpha
+        v = Ka + b
+        rest = Y - v - alpha * a / w[:, None]
+        residual = np.linalg.norm(rest, axis=0) / np.where(self.length > 0, self.length, 1.0)
         # Rounding leaves this much of a residual that is 0, and its square of a gap: |x_i| times the root of the sum
         # of (a_j |x_j|)^2, in feature space.
         lengths = self.systems.products.diagonal().clip(min=0.0)
         moved = np.sqrt(lengths[:, None] * np.einsum("i,ij->j", lengths, a**2))
-        floor = 2 * np.finfo(float).eps * (1.0 + moved + self.alpha * np.abs(a) / w[:, None])
-        self.rounding = 0.5 * np.einsum("i,ij->j", w, floor**2)
-        loss = 0.5 * np.einsum("i,ij->j", w, (self.Y - self.v) ** 2)
-        self.primal = loss + 0.5 * self.alpha * np.einsum("ij,ij->j", a, Ka)
-        self.gap = 0.5 * np.einsum("i,ij->j", w, rest**2)
-        hopeless = self.gap - self.rounding > self.control.tol * self.primal
-        if self.diagnosis and hopeless.any():
-            self.gap = np.where(hopeless, np.minimum(self.gap, self._other_gap()), self.gap)
-        return float(np.max((self.gap - self.rounding) / np.maximum(self.primal, 1e-300), initial=0.0))
-
-    def _other_gap(self) -> np.ndarray:
-        """Return the gap to the dual point of the residuals, u = w (f - y): what is left of a singular system."""
-        u = self.w[:, None] * (self.v - self.Y)
-        r = self.alpha * self.a + u
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gap = np.einsum("ij,ij->j", r, self.systems.product(r, precise=True)) / (2 * self.alpha)
-        return np.where(self.alpha > 0, np.abs(gap), np.abs(np.einsum("ij,ij->j", u, self.v)))
+        floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
+        most = 0.5 * _NOISE**2 * np.einsum("i,ij->j", w, Y**2)
+        floor_gap = np.minimum(0.5 * np.einsum("i,ij->j", w, floor**2), most)
+        extra = np.zeros(len(alpha))
+        if space is not None and values is not None:
+            u = w[:, None] * (Y - values)
+            r = alpha * a - u
+            square = np.abs(
+                space.square(r) if space.exact else np.einsum("ij,ij->j", r, self.systems.product(r, precise=True))
+            )
+            # Both factors of u'v at alpha = 0 have the rounding errors of the targets.
+            floor_gap = np.minimum(floor_gap + np.finfo(float).eps * np.einsum("i,ij->j", w, Y**2), most)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                extra = np.where(alpha > 0, square / (2 * alpha), np.abs(np.einsum("ij,ij->j", u, values - b)))
+            rest = values - v
+        v = v if values is None else values
+        loss = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2)
+        primal = loss + 0.5 * alpha * np.einsum("ij,ij->j", a, v - b)
+        gap = 0.5 * np.einsum("i,ij->j", w, rest**2) + extra
+        return _Point(a, b, v, residual, np.abs(rest).max(axis=0), floor_gap, primal, gap)
 
     def _finish(self, stopped: str) -> RidgeSolution:
         problem, size = self.problem, self.size
@@ -285,26 +389,26 @@ class _Ridge:
         if far:
             text += f"; objectives in units of {size.max():.3g} squared"
         certificate = Certificate(
-            primal=float(self.primal @ unit),
-            dual=float((self.primal - self.gap) @ unit),
-            kkt=float((self.kkt * size).max()),
+            primal=float(self.at.primal @ unit),
+            dual=float((self.at.primal - self.at.gap) @ unit),
+            kkt=float((self.at.kkt * size).max()),
             tol=self.control.tol,
             solver=text,
             iterations=self.iterations,
             seconds=self.control.seconds,
-            rounding=float(self.rounding @ unit),
+            rounding=float(self.at.rounding @ unit),
             precision=self.precision,
             stopped=stopped,
         )
         with np.errstate(over="ignore"):
-            coefficients = (self.a * size).reshape(shape)
-        values, offsets = (self.v + self.mean) * size, (self.b + self.mean) * size
+            coefficients = (self.at.a * size).reshape(shape)
+        values, offsets = (self.at.v + self.mean) * size, (self.at.b + self.mean) * size
         return RidgeSolution(
             coefficients,
             offsets,
             values.reshape(shape),
             certificate,
-            self.residual,
+            self.at.residual,
             self.systems.plan,
             self.history,
             self.diagnosis,

@@ -9,7 +9,9 @@ from scipy.linalg import eigh, qr, solve, svd
 
 from mercer.gram import Gram
 from mercer.points.threads import one_thread_each
+from mercer.solvers.cholesky import rounding
 from mercer.solvers.control import check_vector
+from mercer.solvers.feature_space import FeatureSpace
 from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products
 from mercer.solvers.tridiagonal import Tridiagonal
@@ -48,7 +50,8 @@ class Spectrum:
     Attributes
     ----------
     floor : float
-        Smaller alphas are replaced by this: beside it eigenvalues are rounding errors.
+        Smaller alphas are replaced by this: beside it eigenvalues are rounding errors. Not where the kernel has a
+        feature map with few features, which show what its matrix cannot.
 
     Examples
     --------
@@ -73,7 +76,10 @@ class Spectrum:
         self._products = Products(gram)
         self._eigen: tuple[np.ndarray, np.ndarray] | None = None
         self._form: Tridiagonal | None = None
-        self.complete = not self._few(self._products, least)
+        self._space: FeatureSpace | None = None
+        if least <= 1e3 * rounding(self._products):
+            self._space = FeatureSpace.of_features(gram, self.w, intercept)
+        self.complete = self._space is not None or not self._few(self._products, least)
         self._check(self._eigen[0][[0, -1]] if self._eigen else None)
 
     def _check(self, ends: np.ndarray | None) -> None:
@@ -175,7 +181,11 @@ class Spectrum:
 
     def leave_one_out(self, Y: np.ndarray, alphas: Sequence[float] | np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield, for some points at a time, the errors (alphas, points, outputs) of fits to all other points."""
-        for rows, a, diagonal in self._parts(self._columns(Y), alphas):
+        Y = self._columns(Y)
+        if self._space is not None:
+            yield slice(0, len(Y)), np.array([self._space.leave_one_out(Y, float(alpha)) for alpha in alphas])
+            return
+        for rows, a, diagonal in self._parts(Y, alphas):
             yield rows, a / diagonal[:, :, None]
 
     def _parts(
@@ -222,6 +232,10 @@ class Spectrum:
         """Yield, for each fold, its points and the errors (alphas, points, outputs) of fits to all others."""
         Y = self._columns(Y)
         m = Y.shape[1]
+        if self._space is not None:
+            for fold in folds:
+                yield fold, np.array([self._space.leave_fold_out(Y, float(alpha), fold) for alpha in alphas])
+            return
         D, base = self._inverse(alphas)
         B = np.hstack([Y, np.ones((len(Y), 1))]) if self.intercept else Y
         rotated, scaled = self._rotated(B), self._root * B

@@ -217,6 +217,7 @@ class Systems:
         tol: float | np.ndarray = 1e-10,
         start: np.ndarray | None = None,
         watch: Listener | None = None,
+        strict: bool = False,
     ) -> Answer:
         """Return A with (K[rows, rows] + diag(shift)) A = Y.
 
@@ -235,6 +236,9 @@ class Systems:
         watch
             Called during a long run with the products so far, the relative residuals of the columns still at work,
             their numbers, and the solution so far; what it returns ends the run.
+        strict
+            Whether to raise `Singular` where the matrix is that to rounding, rather than to take the solution of least
+            norm.
         """
         products = self.products.take(rows)
         m = products.n
@@ -249,7 +253,7 @@ class Systems:
         size = np.abs(B).max(axis=0, initial=0.0)
         size = np.where(size > 0, size, 1.0)
         A = np.zeros(B.shape) if start is None else np.asarray(start, dtype=np.float64).reshape(B.shape) / size
-        run = Equation(self, products, S, B / size, np.broadcast_to(tol, size.shape), A, size, watch)
+        run = Equation(self, products, S, B / size, np.broadcast_to(tol, size.shape), A, size, watch, strict)
         try:
             answer = run.dense() if self.method == "cholesky" else run.iterative()
         except KeyboardInterrupt:
