@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimators.functions import found_functions, linear_functions
+from mercer.estimators.inputs import read_anything
 from mercer.estimators.kernel_names import compares_vectors
 from mercer.gram import Gram
 from mercer.kernels import Kernel
@@ -46,7 +47,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         else:
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            validate_data(self, X, skip_check_array=True, reset=first)
+            X = read_anything(self, X, fitting=first)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         check_classification_targets(y)
@@ -117,7 +118,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self._vectors:
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         else:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            X = read_anything(self, X, fitting=False)
         if self.kernel is None:
             f = X @ self.coef_.T + self.intercept_
         elif self._centres is None:
