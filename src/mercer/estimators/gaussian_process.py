@@ -11,24 +11,23 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.estimators.kernel_names import FromMatrices
 from mercer.estimators.parameters import Rules, check_parameters, is_real, positive, whole
 from mercer.estimators.process import Process, generator
 from mercer.estimators.process_account import said_of_search, warn_of_search
 from mercer.estimators.representer import columns_of
 from mercer.estimators.training import Training
 from mercer.gram import Gram, parameters
-from mercer.kernels import RBF, Kernel, Linear, Matern, Precomputed
+from mercer.kernels import Constant
+from mercer.kernels.scikit_learn import Noise, translated
 from mercer.points import Points
 from mercer.points.budget import readable
 from mercer.solvers.control import Control
 from mercer.solvers.gp import Evidence, least_noise, mean_certificate, rows_of
 from mercer.solvers.gp_posterior import ByFactor, ByGradients
 from mercer.solvers.gp_search import Tuned, tune
-from mercer.solvers.gp_space import Space, space_of
+from mercer.solvers.gp_space import NOISE, Space, space_of
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
-NAMES = ("rbf", "matern", "linear", "precomputed")
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
 _HUGE = 1e150  # targets whose squares leave the range of float64
@@ -58,8 +57,9 @@ class GaussianProcessRegressor(Process):
     Parameters
     ----------
     kernel
-        A kernel object, whose parameters are where the search starts; or "rbf", "matern" (of smoothness 5/2) or
-        "linear", each with a factor, both taken from the data; or "precomputed".
+        A kernel object, whose parameters are where the search starts; a kernel of `sklearn.gaussian_process.kernels`,
+        with its bounds, whose WhiteKernel is the noise; a name such as "rbf", "matern" (of smoothness 5/2) or "linear",
+        with a factor, both taken from the data; or "precomputed".
     noise
         The variance of the noise: a number, from which the search starts; "auto", which starts from a tenth of the
         targets' mean square; or an array with one for each sample, which are kept. 0 is kept, too: f passes through the
@@ -138,10 +138,6 @@ class GaussianProcessRegressor(Process):
     """
 
     _rules: ClassVar[Rules] = {
-        "kernel": (
-            lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
-            f"a kernel object, a function of two sets of points, or one of {', '.join(map(repr, NAMES))}",
-        ),
         "noise": (_is_noise, "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)"),
         "optimizer": (
             lambda v: v is None or (isinstance(v, str) and v == "bfgs"),
@@ -160,6 +156,7 @@ class GaussianProcessRegressor(Process):
     }
     dtype = "float64"
     fit_intercept = False
+    _whole_matrices = False  # a process looks at its points in parts
 
     def __init__(
         self,
@@ -222,9 +219,10 @@ class GaussianProcessRegressor(Process):
             size = float(np.mean(training.kernel.diag(training.points))) or 1.0
             training = replace(training, kernel=square / size * training.kernel)
         gram = self._gram(training)
-        space = space_of(
-            training.kernel, self._first_noise(square, len(Y)), training.points, Y, self.bounds, self.fixed
-        )
+        given = translated(self.kernel)
+        noise = self._first_noise(square, len(Y), None if given is None else given.noise)
+        own = {} if given is None else given.bounds | ({NOISE: given.noise.bounds} if given.noise else {})
+        space = space_of(training.kernel, noise, training.points, Y, self.bounds, self.fixed, own)
         memory = self._memory(gram)
         tuned = self._tuned(training.points, Y, space, gram, memory, control)
         kernel, noise = (space.kernel, space.noise) if tuned is None else space.at(tuned.theta)
@@ -262,11 +260,17 @@ class GaussianProcessRegressor(Process):
             )
         return Y, mean, unit
 
-    def _first_noise(self, square: float, n: int) -> float | np.ndarray:
+    def _first_noise(self, square: float, n: int, given: Noise | None) -> float | np.ndarray:
+        """Return where the noise starts; `given` is what the kernel has of it."""
         if isinstance(self.noise, str):
-            return _SIGNAL * square
+            return _SIGNAL * square if given is None else given.value
         if is_real(self.noise):
-            return float(self.noise)
+            return float(self.noise) + (0.0 if given is None else given.value)
+        if given is not None:
+            raise ValueError(
+                "noise has one variance for each sample, which are kept, and the level of the kernel's WhiteKernel "
+                "would be found beside them; leave out one of the two."
+            )
         noise = np.asarray(self.noise, dtype=np.float64)
         if len(noise) != n:
             raise ValueError(f"noise has {len(noise)} entries and there are {n} samples; one for each is needed.")
@@ -360,12 +364,10 @@ class GaussianProcessRegressor(Process):
         self.theta_, self.theta_names_ = np.log(values[space.free]), space.free_names
         self._space = replace(space, values=values)
 
-    def _resolved(self, data: Any) -> Kernel:
-        if isinstance(self.kernel, str):
-            if self.kernel == "precomputed":
-                return Precomputed(data)
-            return {"rbf": RBF(), "matern": Matern(nu=2.5), "linear": Linear()}[self.kernel].resolve(Points(data))
-        return self.kernel.resolve(Points(data)) if isinstance(self.kernel, Kernel) else FromMatrices(self.kernel)
+    @property
+    def _given_kernel(self) -> Any:
+        found = translated(self.kernel)
+        return super()._given_kernel if found is None else found.kernel or Constant(0.0)
 
     def _reads_targets(self) -> tuple[bool, bool]:
         return True, True

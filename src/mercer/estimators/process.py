@@ -223,7 +223,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             check_parameters(self)
             if isinstance(self.kernel, str) and self.kernel == "precomputed":
                 raise ValueError("there are no draws from a precomputed matrix; pass a kernel object.")
-            points = Points(X if self._reads() == "anything" else np.asarray(X, dtype=np.float64))
+            points = Points(X if self._reads() in ("anything", "function") else np.asarray(X, dtype=np.float64))
             kernel = self._resolved(points.data)
             noise = float(self.noise) if is_real(self.noise) and of == "target" else 0.0
             if of == "target" and not is_real(self.noise):
