@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.certify import with_duality
-from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
+from mercer.estimators.kernel_names import NAMES
+from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, kernel_rule, positive, whole
 from mercer.estimators.process import Process, generator
 from mercer.estimators.process_account import said_of_search, warn_of_search
 from mercer.estimators.representer import columns_of
@@ -30,6 +31,7 @@ from mercer.solvers.gp_space import NOISE, Space, space_of
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
+_KERNEL = kernel_rule(NAMES)
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
 _HUGE = 1e150  # targets whose squares leave the range of float64
 
@@ -152,6 +154,7 @@ class GaussianProcessRegressor(Process):
     """
 
     _rules: ClassVar[Rules] = {
+        "kernel": (lambda v: v is None or _KERNEL[0](v), f"None, {_KERNEL[1]}"),
         "noise": (
             lambda v: v == "auto" if isinstance(v, str) else _is_variance(v),
             "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)",
