@@ -20,6 +20,7 @@ from mercer.solvers.gp_space import Space
 _FIRST = (300, 1_000, 30)  # rows that the starts are compared on: at least, at most, and for each parameter
 _GROWTH = 2.5  # from one number of rows to the next: an evaluation on the fewer costs a sixteenth
 _ROUGH = 0.3  # slopes at which a climb on few rows ends
+_FINE = 1e-4, 1e-2  # and those at which the last one ends: of few rows, whose likelihood costs little, and of more
 _SAME = 0.3  # how near to each other two tops are one
 _KEPT = 2  # tops that are followed to more rows
 _AROUND = 3.0  # how far other starts lie from the first, as a logarithm
@@ -150,7 +151,7 @@ class _Search:
                 top.theta,
                 self.space.limits,
                 curvature=curvature,
-                tol=1e-2 if last else _ROUGH,
+                tol=_FINE[len(self.Y) > _ALONE] if last else _ROUGH,
                 max_iter=self.control.max_iter if self.control.max_iter >= 0 else 1_000,
                 watch=self._ended,
             )
