@@ -277,6 +277,25 @@ def test_the_alpha_that_was_asked_for_is_fitted_certified_and_left_out_by(interc
     assert model.loo_residuals()[0] == pytest.approx(y[0] - a.predict(t[:1])[0], abs=1e-3)
 
 
+@pytest.mark.parametrize("alpha", [1e-9, 1e-3])
+def test_what_float64_cannot_is_said_and_no_worse_than_elsewhere(alpha):
+    rng = np.random.default_rng(0)
+    t = rng.uniform(34, 41, (200, 1))  # (1 + x.z)^4 has rounding errors of 1e-3 here
+    y = 10 - (t[:, 0] - 37) ** 2 + 0.1 * rng.normal(size=200)
+    model = KernelRidge(alpha, kernel=Polynomial(4))
+    with pytest.warns(LinAlgWarning, match=r"singular to rounding.*relative gap is .*Raise alpha to"):
+        model.fit(t, y)
+    assert not model.certificate_.converged
+    assert not model.certificate_.verify(t, y).converged
+    K = Polynomial(4)(t)
+    rest = y - K @ model.dual_coef_ - alpha * model.dual_coef_
+    assert model.residual_ == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(y), rel=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = sklearn.kernel_ridge.KernelRidge(alpha=alpha, kernel="precomputed").fit(K, y)
+    assert model.score(t, y) >= theirs.score(K, y) - 1e-3
+
+
 def test_a_singular_system_is_diagnosed():
     with pytest.warns(LinAlgWarning, match="points 0 and 1 are equal, and the targets do not follow") as caught:
         KernelRidge(0.0, kernel=KERNEL).fit(X[[0, 0, 1]], [0.0, 2.0, 5.0])

@@ -19,6 +19,7 @@ from mercer.losses.penalties import SquaredNorm
 _SUM = 1e-8  # what the sum of the dual point may be off, in units of its absolute sum
 _INSIDE = 1.0 - 1e-12  # a dual point on the rim of the conjugate's domain may lie outside by rounding
 _EPS = float(np.finfo(np.float64).eps)
+_NOISE = 1e-7  # of the losses at f = 0: rounding is no excuse for more
 _WIDE = 2  # times the number of points: so many features at most
 _NO_PENALTY = 1e-12  # the strength, in units of k(x, x), that stands for none
 
@@ -137,7 +138,10 @@ class _Case:
         terms = float(np.linalg.norm(size * length))  # errors of sums of terms add up as if at random
         height = float(np.abs(self.v).max()) + float(np.abs(self.y).max())
         each = _EPS * (height + terms * float(length.max()))
-        return 4.0 * (_EPS * abs(primal) + each * float(slope.sum()))
+        with np.errstate(all="ignore"):
+            zero = np.asarray(self.loss.value(self.y, np.zeros_like(self.v) + self.b), dtype=np.float64)
+            most = _NOISE * float(np.where(self.counts, self.w * zero, 0.0).sum())
+        return min(4.0 * (_EPS * abs(primal) + each * float(slope.sum())), most if 0 < most < math.inf else math.inf)
 
     def by_features(self) -> bool:
         """Take norms and a third dual point from the kernel's features from now on, if it has finitely many.

@@ -20,9 +20,10 @@ _EPS = float(np.finfo(np.float64).eps)
 class Parts(NamedTuple):
     """The solution for one alpha, (n, m) each: coefficients `within` + `beyond`, and the values f(x_i) + b.
 
-    `within` lies in the range of K and makes f; of all coefficients that make f it is the shortest. `beyond` solves the
-    system besides. It adds nothing to f but the rounding errors of numbers of the size of 1 / alpha; at alpha = 0 there
-    is none. The values are as exact as the targets, which K times the coefficients need not be.
+    `within` lies in the range of K and makes f; of all coefficients that make f it is the shortest. Where it is so long
+    that rounding errors of K times it would outweigh f it is shorter still. `beyond` solves the system besides. It adds
+    nothing to f but the rounding errors of numbers of the size of 1 / alpha; at alpha = 0 there is none. The values are
+    those of the exact solution.
     """
 
     within: np.ndarray
@@ -48,12 +49,21 @@ class FeatureSpace:
     """
 
     def __init__(
-        self, w: np.ndarray, intercept: bool, U: np.ndarray, values: np.ndarray, floor: float, Phi: np.ndarray | None
+        self,
+        w: np.ndarray,
+        intercept: bool,
+        U: np.ndarray,
+        values: np.ndarray,
+        diagonal: np.ndarray,
+        floor: float = 0.0,
+        Phi: np.ndarray | None = None,
     ) -> None:
         self.root, self.intercept = np.sqrt(w)[:, None], intercept
         self._U, self._values, self._kept, self._Phi = U, values.clip(min=0.0)[:, None], values > floor, Phi
         self.rank, self.exact = int(self._kept.sum()), Phi is not None
         self.largest = float(values.max(initial=0.0))
+        # The sum of w_i (rounding error of (K a)_i)^2 over |a / root|^2, at most.
+        self._noise = 4 * _EPS**2 * float((w * diagonal).sum()) * float((w * diagonal).max())
 
     @classmethod
     def of_features(cls, gram: Gram, w: np.ndarray, intercept: bool = False) -> FeatureSpace | None:
@@ -62,11 +72,12 @@ class FeatureSpace:
         Phi = exact_features(gram.kernel, gram.left.data, min(_WIDE * n, int(gram.budget // (3 * 8 * n))))
         if Phi is None or not np.isfinite(Phi).all():
             return None
+        lengths = np.square(Phi).sum(axis=1)
         for _ in range(2 * intercept):  # once leaves the rounding errors of features far from 0
             Phi = Phi - np.average(Phi, axis=0, weights=w)
         U, s, _ = svd(np.sqrt(w)[:, None] * Phi, full_matrices=False, check_finite=False)
         kept = s > _EPS * max(Phi.shape) * s.max(initial=0.0)
-        return cls(w, intercept, U[:, kept], s[kept] ** 2, 0.0, Phi)
+        return cls(w, intercept, U[:, kept], s[kept] ** 2, lengths, Phi=Phi)
 
     @classmethod
     def of_matrix(cls, products: Products, w: np.ndarray, intercept: bool = False) -> FeatureSpace | None:
@@ -93,17 +104,19 @@ class FeatureSpace:
         floor = 10.0 * _EPS * n * max(float(np.abs(values).max()), 1e-300)
         if values[0] < -1e3 * floor:
             raise np.linalg.LinAlgError(not_positive(float(values[0]), float(values[-1])))
-        return cls(w, intercept, U, values, floor, None)
+        return cls(w, intercept, U, values, np.abs(products.diagonal()), floor)
 
     def solve(self, Y: np.ndarray, alpha: float) -> Parts:
         """Return the solution for the columns of Y."""
         c, rest = self._split(Y)
         share, kept = self._share(alpha), self._kept
-        within = self._centred(self._U[:, kept] @ (c[kept] / (self._values[kept] + alpha)))
+        values = self._values[kept]
+        # The least sum of the objective and of what rounding errors add to it.
+        within = self._centred(self._U[:, kept] @ (c[kept] / (values + alpha + self._noise / values)))
         left = self._U @ (share * c) + rest
         beyond = np.zeros_like(rest)
         if alpha > 0:
-            beyond = self._U[:, ~kept] @ (c[~kept] / (self._values[~kept] + alpha)) + rest / alpha
+            beyond = self._centred(self._U[:, ~kept] @ (c[~kept] / (self._values[~kept] + alpha)) + rest / alpha)
         return Parts(self.root * within, self.root * beyond, Y - left / self.root)
 
     def square(self, r: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from mercer.solvers.saved import Saved
 from mercer.solvers.systems import Systems
 
 _ROUNDS = 5  # solutions of the system, each from the last, until gap and residual are as asked
-_NOISE = 1e-3  # the relative residual beyond which rounding is no excuse for a gap
+_NOISE = 1e-4  # the relative residual beyond which rounding is no excuse for a gap
 _FAR = 1e140  # size of the targets beyond which their squares leave the range of float64
 
 
@@ -264,7 +264,9 @@ class _Ridge:
             these = self.alpha == alpha
             within[:, these], beyond[:, these], values[:, these] = space.solve(self.Y[:, these], float(alpha))
         product = self.systems.product(np.hstack([within + beyond, within]), precise=True)
-        full = self._evaluate(*self._with_offset(within + beyond, product[:, :m], values), values)
+        full = self._evaluate(
+            *self._with_offset(within + beyond, product[:, :m], values), values if space.exact else None
+        )
         short = self._evaluate(*self._with_offset(within, product[:, m:], values), values, space)
         solved = (self.alpha > 0) & ((full.gap <= tol * full.primal) | (full.gap <= short.gap))
         self.at = _Point(*(np.where(solved, a, b) for a, b in zip(full, short, strict=True)))
@@ -349,7 +351,7 @@ class _Ridge:
         .. math:: P - D = \tfrac12 \sum_i w_i (f(x_i) + b - y_i + u_i / w_i)^2
                   + \tfrac{1}{2 \alpha} (\alpha a - u)^T K (\alpha a - u)
 
-        `values` are those of f + b where they are known better than by K a + b.
+        `values` are those of the solution, where they are known: exactly, but for the eigenvectors of a matrix.
         """
         Y, w, alpha = self.Y, self.w, self.alpha
         v = Ka + b
@@ -362,22 +364,24 @@ class _Ridge:
         floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
         most = 0.5 * _NOISE**2 * np.einsum("i,ij->j", w, Y**2)
         floor_gap = np.minimum(0.5 * np.einsum("i,ij->j", w, floor**2), most)
+        u = w[:, None] * (Y - v if values is None else Y - values)
         extra = np.zeros(len(alpha))
         if space is not None and values is not None:
-            u = w[:, None] * (Y - values)
             r = alpha * a - u
-            square = np.abs(
-                space.square(r) if space.exact else np.einsum("ij,ij->j", r, self.systems.product(r, precise=True))
-            )
+            if space.exact:
+                square = space.square(r)
+            else:
+                square = np.abs(np.einsum("ij,ij->j", r, self.systems.product(r, precise=True)))
             # Both factors of u'v at alpha = 0 have the rounding errors of the targets.
             floor_gap = np.minimum(floor_gap + np.finfo(float).eps * np.einsum("i,ij->j", w, Y**2), most)
             with np.errstate(divide="ignore", invalid="ignore"):
                 extra = np.where(alpha > 0, square / (2 * alpha), np.abs(np.einsum("ij,ij->j", u, values - b)))
             rest = values - v
-        v = v if values is None else values
-        loss = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2)
-        primal = loss + 0.5 * alpha * np.einsum("ij,ij->j", a, v - b)
         gap = 0.5 * np.einsum("i,ij->j", w, rest**2) + extra
+        if values is None or (space is not None and not space.exact):
+            primal = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2) + 0.5 * alpha * np.einsum("ij,ij->j", a, Ka)
+        else:  # both objectives of the solution are half of u'y
+            primal, v = 0.5 * np.einsum("ij,ij->j", u, Y) + gap, values
         return _Point(a, b, v, residual, np.abs(rest).max(axis=0), floor_gap, primal, gap)
 
     def _finish(self, stopped: str) -> RidgeSolution:
