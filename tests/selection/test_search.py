@@ -10,7 +10,7 @@ from sklearn import config_context, svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, FitFailedWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LinearRegression
@@ -204,6 +204,31 @@ def test_several_targets():
     same(KernelRidge(), {"kernel": KERNELS, "alpha": [1e-3, 1.0]}, X, Y, 1e-6, cv=3)
     each = KernelSearchCV(KernelRidge(), None, {"alpha": [1.0, np.array([0.1, 1.0])]}, cv=3).fit(X, Y)
     assert "by itself" in each.plan_
+
+
+@pytest.mark.parametrize("halving", [False, True], ids=["all", "halving"])
+@pytest.mark.parametrize("table", [False, True], ids=["array", "table"])
+def test_classes_in_a_column(halving, table):
+    X, y = iris()
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    search = KernelSearchCV(SVC(), [RBF(1.0), RBF(3.0)], {"C": [1.0, 10.0]}, halving=halving, exhaustive=not halving)
+    flat = clone(search).fit(X, y).cv_results_["mean_test_score"]
+    with pytest.warns(DataConversionWarning, match="column-vector y") as caught:
+        search.fit(X, pd.DataFrame({"kind": y}) if table else y[:, None])
+    assert len(caught) == 1
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], flat)
+    assert search.score(X, y) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("estimator", [SVR(), KernelRidge()], ids=lambda e: type(e).__name__)
+def test_numbers_in_a_column(estimator):
+    """A model of several targets keeps the column, as in scikit-learn; others do not."""
+    X, y = diabetes()
+    name = "C" if isinstance(estimator, SVR) else "alpha"
+    search, _ = same(estimator, {"kernel": KERNELS, name: [0.1, 1.0]}, X, y[:, None], 3e-3)
+    assert search.predict(X).shape == clone(estimator).fit(X, y[:, None]).predict(X).shape
 
 
 def test_tables_and_float32():

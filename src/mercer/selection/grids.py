@@ -80,10 +80,8 @@ def default_grid(estimator: Any) -> dict[str, Any]:
 
 def expand(kernels: Any, X: Any) -> list[Any]:
     """Return the kernels to try; a class such as RBF stands for itself at ten scales."""
-    if kernels is None:
-        kernels = [RBF]
     found: list[Any] = []
-    for k in _listed(kernels):
+    for k in listed(kernels):
         if isinstance(k, type) and issubclass(k, Kernel):
             if "scale" not in getattr(k, "__annotations__", {}):
                 raise ValueError(
@@ -123,12 +121,15 @@ def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any, y: Any = N
         raise ValueError(
             f"{type(estimator).__name__} has no parameter 'kernel'; give param_grid with the names that it has."
         )
-    if front is not None and len(front) and (kernels is None or any(isinstance(k, type) for k in _listed(kernels))):
+    if front is not None and len(front) and any(isinstance(k, type) for k in listed(kernels)):
         X = clone(front).fit_transform(X, y)
     return [{**others, f"{prefix}kernel": k} for k in expand(kernels, X) for others in rest]
 
 
-def _listed(kernels: Any) -> list[Any]:
+def listed(kernels: Any) -> list[Any]:
+    """Return kernels, or one kernel, as a list; None stands for RBF."""
+    if kernels is None:
+        return [RBF]
     return [kernels] if isinstance(kernels, Kernel | str) or callable(kernels) else list(kernels)
 
 
