@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.certify import Certificate
 from mercer.gram import Gram
+from mercer.points.threads import within_limit
 from mercer.solvers.cholesky import rounding
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.saved import Saved
@@ -85,6 +86,7 @@ class RidgeSolution:
     diagnosis: str = ""
 
 
+@within_limit
 def solve_ridge(
     problem: RidgeProblem,
     control: Control,
