@@ -337,8 +337,47 @@ def test_failing_candidates():
         KernelSearchCV(SVC(), None, {"C": [-1.0]}).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "grid", "data"),
+    [
+        (SVC(), {"kernel": ["linear", RBF(3.0)], "C": [0.1, 1.0]}, cancer),
+        (SVR(), [{"kernel": ["rbf"], "gamma": [0.01, 0.1], "epsilon": [0.1]}, {"C": [1.0, 10.0]}], diabetes),
+        (KernelRidge(), ({"kernel": KERNELS, "alpha": [0.1, 1.0]},), diabetes),
+        (LinearRidge(), {"alpha": [0.1, 1.0]}, diabetes),
+        (make_pipeline(StandardScaler(), SVC()), {"svc__kernel": ["rbf"], "svc__C": [1.0, 10.0]}, cancer),
+    ],
+    ids=["SVC", "SVR", "KernelRidge", "another", "pipeline"],
+)
+def test_the_call_of_grid_search_does_what_it_says(estimator, grid, data):
+    X, y = data(120)
+    ours = KernelSearchCV(estimator, grid, exhaustive=True).fit(X, y).cv_results_
+    theirs = GridSearchCV(estimator, list(grid) if isinstance(grid, tuple) else grid).fit(X, y).cv_results_
+    assert list(ours) == list(theirs)
+    assert ours["params"] == theirs["params"]
+    np.testing.assert_allclose(ours["mean_test_score"], theirs["mean_test_score"], atol=0.02)
+
+
+def test_a_class_in_a_grid_is_a_kernel_at_ten_scales():
+    X, y = cancer()
+    for model, name in ((SVC(), "kernel"), (make_pipeline(StandardScaler(), SVC()), "svc__kernel")):
+        tried = KernelSearchCV(model, {name: [RBF, "linear"]}).fit(3 * X, y).cv_results_[f"param_{name}"]
+        expected = scales(scale(X) if name == "svc__kernel" else 3 * X)
+        np.testing.assert_allclose([k.scale for k in tried[:10]], expected)
+        assert list(tried[10:]) == ["linear"]
+
+
 def test_sentences():
     X, y = cancer()
+    with pytest.raises(ValueError, match="holds kernels and grids of parameters; put the kernels into the grids"):
+        KernelSearchCV(SVC(), [{"C": [1.0]}, RBF(1.0)]).fit(X, y)
+    with pytest.raises(ValueError, match="is a grid of parameters, and param_grid is one, too; join them"):
+        KernelSearchCV(SVC(), {"C": [1.0]}, {"gamma": [1.0]}).fit(X, y)
+    with pytest.raises(TypeError, match=r"kernels=3 must be kernels such as RBF\(2\.0\), names, functions or classes"):
+        KernelSearchCV(SVC(), 3).fit(X, y)
+    with pytest.raises(TypeError, match=r"kernels=\[1\.0\] must be kernels such as"):
+        KernelSearchCV(SVC(), [1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="KernelSearchCV requires y to be passed, but the target y is None; SVC"):
+        KernelSearchCV(SVC()).fit(X)
     with pytest.raises(ValueError, match="both kernels and param_grid say which kernels"):
         KernelSearchCV(SVC(), [RBF(1.0)], {"kernel": [RBF(1.0)]}).fit(X, y)
     with pytest.raises(ValueError, match="kernels is empty"):

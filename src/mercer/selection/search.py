@@ -41,7 +41,8 @@ class KernelSearchCV(GridSearchCV):
         and `KernelRidge` are the fast ones; others are fitted cell by cell.
     kernels
         The kernels to try: kernel objects or names; a class such as RBF stands for itself at ten scales taken from the
-        distances of the data (see `scales`). None for RBF at ten scales, or for what param_grid says.
+        distances of the data (see `scales`). None for RBF at ten scales, or for what param_grid says. A grid of
+        parameters is taken for param_grid, so that the call of GridSearchCV does what it says.
     param_grid
         Other parameters and the values to try, as for GridSearchCV; `kernel__scale` and `gamma` work too, in place of
         `kernels`. None for a default grid of C or alpha.
@@ -100,6 +101,8 @@ class KernelSearchCV(GridSearchCV):
     (110, True)
     >>> search.best_estimator_.certificate_.converged
     True
+    >>> KernelSearchCV(SVC(), {"kernel": ["rbf", "linear"], "C": [1.0, 10.0]}).fit(scale(X), y).best_params_
+    {'C': 10.0, 'kernel': 'rbf'}
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
