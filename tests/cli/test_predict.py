@@ -26,6 +26,15 @@ def test_predictions_are_those_of_the_model(mercer, data, buys, spent, tmp_path)
         assert np.array_equal(found["prediction"].to_numpy(), library.load(path).predict(X))
 
 
+def test_labels_are_written_as_they_stand_in_the_file(mercer, tmp_path):
+    labels = ["true", "$1,000"] * 15
+    rows = [f'{4 * (i % 2) + i / 30},"{label}"' for i, label in enumerate(labels)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,y", *rows]))
+    done = mercer("fit", "d.csv", "--target", "y", "--kernel", "RBF(1)", "--cv", "2", "--test-size", "0")
+    assert done.returncode == 0, done.stderr
+    assert table(mercer("predict", "d.mercer", "d.csv").stdout)["prediction"].tolist() == labels
+
+
 def test_to_and_from_pipes(mercer, data, spent):
     plain = mercer("predict", spent[0], data / "new.csv")
     assert plain.stderr == ""

@@ -1,7 +1,10 @@
 """One pool of threads: tasks in order, no deadlock, no threads left behind by a fork."""
 
+import ast
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -125,3 +128,175 @@ def test_the_number_of_cores_is_what_this_process_may_use():
             assert threads.run(lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
         finally:
             os.sched_setaffinity(0, allowed)
+
+
+# -- how many ---------------------------------------------------------------------------------------------
+
+# What a process says of itself: its threads by our count, those of the pool that a barrier shows to be there, and BLAS.
+PROGRAM = """
+import threading, time
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+from mercer.points import threads
+
+def used():
+    n = threads.cores()
+    if n > 1:
+        both = threading.Barrier(n)
+        threads.run(lambda _: both.wait(timeout=60), range(n))
+    return n, sum(t.name.startswith("mercer") for t in threading.enumerate())
+"""
+
+
+def said(program, **environment):
+    """Return what a program prints in a process of its own, with nothing said of threads but what is given."""
+    plain = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + program],
+        env={**plain, **environment},
+        timeout=120,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return ast.literal_eval(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"MERCER_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}, (3, 3)),
+        ({"OMP_NUM_THREADS": " 1, 4"}, (1, 0)),
+    ],
+    ids=str,
+)
+def test_variables_of_the_environment_are_obeyed(environment, expected):
+    assert said("print(used())", **environment) == expected
+
+
+@pytest.fixture
+def fresh():
+    """Let what is said of threads be read anew, in the test and after it."""
+    threads._said.cache_clear()
+    yield
+    threads._said.cache_clear()
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1", "1.5"])
+def test_what_is_no_number_is_ignored_with_one_warning(fresh, monkeypatch, text):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("MERCER_NUM_THREADS", raising=False)
+    usual = threads.cores()
+    threads._said.cache_clear()
+    monkeypatch.setenv("MERCER_NUM_THREADS", text)
+    with pytest.warns(UserWarning, match=f"MERCER_NUM_THREADS='{text}' is ignored: it must be a number of") as caught:
+        assert [threads.cores(), threads.cores()] == [usual, usual]
+    assert len(caught) == 1
+
+
+def test_limits_of_threadpoolctl_are_obeyed_while_they_hold():
+    """They beat the environment; the pool follows, and those of BLAS alone leave it as it is."""
+    program = """
+found = [used()]
+for n, api in ((4, None), (2, "openmp"), (1, None), (1, "blas")):
+    with threadpool_limits(n, user_api=api):
+        found.append(used())
+        with threadpool_limits(1, user_api="blas"):
+            pass
+        found[-1] += (threads.cores(),)
+    deadline = time.monotonic() + 30
+while used()[1] != 3 and time.monotonic() < deadline:
+    time.sleep(0.01)  # the threads of the other pools end
+info = [i["num_threads"] for i in threadpool_info() if i["internal_api"] == "mercer"]
+print((found[0], [(n, m) for n, _, m in found[1:]], found[1][1] >= 4, used(), info))
+"""
+    found = said(program, MERCER_NUM_THREADS="3")
+    assert found == ((3, 3), [(4, 4), (2, 2), (1, 1), (3, 3)], True, (3, 3), [3])
+
+
+def test_blas_is_held_where_our_solvers_use_it_and_nowhere_else():
+    program = """
+def blas():
+    return max(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
+
+from mercer import RBF, KernelRidge
+from mercer.solvers import ridge
+seen, plain = [], ridge._Ridge.run
+ridge._Ridge.run = lambda self: (seen.append(blas()), plain(self))[1]
+X = np.random.default_rng(0).normal(size=(50, 2))
+with threadpool_limits(2, user_api="blas"):
+    KernelRidge(kernel=RBF(1.0)).fit(X, X[:, 0])
+    seen.append(blas())
+print(seen)
+"""
+    assert said(program, MERCER_NUM_THREADS="1") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "150000 100000\n"}, 2),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "1000 100000\n"}, 1),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/b/cpu.max": "400000 100000\n",
+                "sys/fs/cgroup/a/cpu.max": "300000 100000\n",
+            },
+            3,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:memory:/\n3:cpu,cpuacct:/docker/1\n0::/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "250000\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "50000\n",
+            },
+            5,
+        ),
+        (
+            {
+                "proc/self/cgroup": "3:cpu:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            None,
+        ),
+    ],
+)
+def test_the_quota_is_the_least_of_the_groups(tmp_path, files, expected):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert threads.quota(tmp_path) == expected
+
+
+def test_a_quota_limits_what_the_affinity_mask_allows(fresh, monkeypatch):
+    monkeypatch.setattr(threads, "quota", lambda: 1)
+    monkeypatch.delenv("MERCER_NUM_THREADS", raising=False)
+    assert threads.cores() == 1
+    threads._said.cache_clear()
+    monkeypatch.setenv("MERCER_NUM_THREADS", "2")
+    assert threads.cores() == 2
+
+
+@several
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_jobs_of_joblib_share_the_cores(backend):
+    program = f"""
+from joblib import parallel_backend
+from sklearn.model_selection import GridSearchCV
+from mercer import SVC
+
+def score(model, X, y):
+    from mercer.points import threads
+    return float(threads.cores())
+
+X = np.arange(12.0)[:, None]
+with parallel_backend({backend!r}, n_jobs=2):
+    search = GridSearchCV(SVC(), {{"C": [1.0, 2.0]}}, scoring=score, cv=2).fit(X, np.arange(12) % 2)
+print((threads.cores(), set(search.cv_results_["mean_test_score"].tolist())))
+"""
+    whole, parts = said(program)
+    assert parts == {whole // 2}

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import f1_score, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict
 from sklearn.utils.estimator_checks import check_estimator
@@ -119,6 +119,74 @@ def test_scores_are_those_of_cross_validation(regressor):
     np.testing.assert_array_equal(regressor.held_out_["rows"], np.arange(300))
     parts = [1 - np.var(score[b] - theirs[b]) / np.var(score[b]) for _, b in cut.split(encoded)]
     assert regressor.best_score_ == pytest.approx(np.mean(parts), abs=5e-3)
+
+
+NUMBERS = np.arange(40) % 2
+LABELS = {
+    "texts that read as numbers": np.array(["07", "1.0"])[NUMBERS],
+    "texts with blanks": [[" a", "b "][i] for i in NUMBERS],
+    "truths as texts": np.array(["true", "FALSE"])[NUMBERS],
+    "texts as objects": np.array(["3", "4"], dtype=object)[NUMBERS],
+    "booleans": NUMBERS > 0,
+    "small integers": NUMBERS.astype(np.int8),
+    "large integers": np.array([2**53 + 2, 2**53 + 4])[NUMBERS],
+    "floats": NUMBERS.astype(np.float32),
+    "nullable integers": pd.Series(NUMBERS, dtype="Int16"),
+    "nullable booleans": pd.Series(NUMBERS > 0, dtype="boolean"),
+    "categories of texts": pd.Series(["8", "9"] * 20, dtype="category"),
+    "categories of integers": pd.Categorical(NUMBERS),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y: auto(X, y, kernels=FEW[:1], cv=2),
+        lambda X, y: AutoClassifier(kernels=FEW[:1], cv=2).fit(X, y),
+        lambda X, y: KernelSearchCV(SVC(), FEW[:1], {"C": [1.0]}, cv=2).fit(X, y),
+        lambda X, y: SVC(kernel="auto").fit(X, y),
+    ],
+    ids=["auto", "AutoClassifier", "KernelSearchCV", "kernel=auto"],
+)
+def test_labels_come_back_as_they_were_given(kind, fit):
+    y = LABELS[kind]
+    X = np.c_[4.0 * NUMBERS, np.arange(40) / 40]
+    model = fit(X, y)
+    found = model.predict(X)
+    given = list(y)
+    assert found.tolist() == given
+    assert model.classes_.tolist() == sorted(set(given))
+    assert {type(label) for label in found.tolist()} == {getattr(v, "item", lambda v=v: v)().__class__ for v in given}
+    if isinstance(y, np.ndarray):
+        assert found.dtype == y.dtype
+    assert model.score(X, y) == 1.0
+
+
+def test_labels_with_gaps():
+    X = np.c_[4.0 * NUMBERS, np.arange(40) / 40]
+    given = (NUMBERS + 1).tolist()
+    found = auto(X, [None, *given[1:-1], None], kernels=FEW[:1], cv=2).predict(X)
+    assert found.tolist() == given
+    assert found.dtype.kind == "i"
+
+
+def test_objects_that_are_integers_are_integers_and_labels_of_two_types_are_refused():
+    X = np.c_[4.0 * NUMBERS]
+    assert auto(X, NUMBERS.astype(object), kernels=FEW[:1], cv=2).predict(X).tolist() == NUMBERS.tolist()
+    with pytest.raises(ValueError, match=r"must be of one type, texts or numbers, .*; y holds 1 and 'b'"):
+        auto(X, np.array([1, "b"], dtype=object)[NUMBERS])
+
+
+@pytest.mark.parametrize("column", [lambda y: y[:, None], lambda y: pd.DataFrame({"y": y})], ids=["array", "table"])
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_targets_in_a_column(column, task):
+    X = np.c_[4.0 * NUMBERS, np.arange(40) / 40]
+    flat = auto(X, NUMBERS, task=task, kernels=FEW[:1], cv=2)
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        model = auto(X, column(NUMBERS), task=task, kernels=FEW[:1], cv=2)
+    assert model.best_score_ == flat.best_score_
+    np.testing.assert_array_equal(model.predict(X), flat.predict(X))
 
 
 def test_clone_and_pickle(classifier, regressor):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from mercer import RBF, SVC, SVR, Constant, Delta, KernelMachine, KernelRidge, Laplacian, Linear, NuSVC, Polynomial
 from mercer.losses import Norm, Squared
@@ -263,6 +263,20 @@ def test_constant_targets_get_equal_weights(method):
         found = KernelMixture(KERNELS, method, estimator=KernelRidge(fit_intercept=True)).fit(X, np.full(60, 3.7))
     np.testing.assert_allclose(found.weights_, 1 / len(KERNELS))
     assert found.certificate_.converged
+
+
+@pytest.mark.parametrize("method", ["alignment", "objective"])
+@pytest.mark.parametrize("y", [LABELS, THREE, NUMBERS], ids=["two", "three", "numbers"])
+def test_targets_in_a_column(method, y):
+    flat = KernelMixture(KERNELS, method).fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = KernelMixture(KERNELS, method).fit(X, pd.DataFrame({"y": y}))
+    assert [w.category for w in caught] == ([] if y is NUMBERS else [DataConversionWarning])
+    np.testing.assert_allclose(found.weights_, flat.weights_, atol=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)
+        assert found.certificate_.verify(X, y[:, None]).primal == pytest.approx(flat.certificate_.verify(X, y).primal)
 
 
 def test_one_class_is_refused():

@@ -10,7 +10,7 @@ from sklearn import config_context, svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, FitFailedWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LinearRegression
@@ -206,6 +206,31 @@ def test_several_targets():
     assert "by itself" in each.plan_
 
 
+@pytest.mark.parametrize("halving", [False, True], ids=["all", "halving"])
+@pytest.mark.parametrize("table", [False, True], ids=["array", "table"])
+def test_classes_in_a_column(halving, table):
+    X, y = iris()
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    search = KernelSearchCV(SVC(), [RBF(1.0), RBF(3.0)], {"C": [1.0, 10.0]}, halving=halving, exhaustive=not halving)
+    flat = clone(search).fit(X, y).cv_results_["mean_test_score"]
+    with pytest.warns(DataConversionWarning, match="column-vector y") as caught:
+        search.fit(X, pd.DataFrame({"kind": y}) if table else y[:, None])
+    assert len(caught) == 1
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], flat)
+    assert search.score(X, y) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("estimator", [SVR(), KernelRidge()], ids=lambda e: type(e).__name__)
+def test_numbers_in_a_column(estimator):
+    """A model of several targets keeps the column, as in scikit-learn; others do not."""
+    X, y = diabetes()
+    name = "C" if isinstance(estimator, SVR) else "alpha"
+    search, _ = same(estimator, {"kernel": KERNELS, name: [0.1, 1.0]}, X, y[:, None], 3e-3)
+    assert search.predict(X).shape == clone(estimator).fit(X, y[:, None]).predict(X).shape
+
+
 def test_tables_and_float32():
     X, y = cancer()
     named = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
@@ -312,8 +337,47 @@ def test_failing_candidates():
         KernelSearchCV(SVC(), None, {"C": [-1.0]}).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "grid", "data"),
+    [
+        (SVC(), {"kernel": ["linear", RBF(3.0)], "C": [0.1, 1.0]}, cancer),
+        (SVR(), [{"kernel": ["rbf"], "gamma": [0.01, 0.1], "epsilon": [0.1]}, {"C": [1.0, 10.0]}], diabetes),
+        (KernelRidge(), ({"kernel": KERNELS, "alpha": [0.1, 1.0]},), diabetes),
+        (LinearRidge(), {"alpha": [0.1, 1.0]}, diabetes),
+        (make_pipeline(StandardScaler(), SVC()), {"svc__kernel": ["rbf"], "svc__C": [1.0, 10.0]}, cancer),
+    ],
+    ids=["SVC", "SVR", "KernelRidge", "another", "pipeline"],
+)
+def test_the_call_of_grid_search_does_what_it_says(estimator, grid, data):
+    X, y = data(120)
+    ours = KernelSearchCV(estimator, grid, exhaustive=True).fit(X, y).cv_results_
+    theirs = GridSearchCV(estimator, list(grid) if isinstance(grid, tuple) else grid).fit(X, y).cv_results_
+    assert list(ours) == list(theirs)
+    assert ours["params"] == theirs["params"]
+    np.testing.assert_allclose(ours["mean_test_score"], theirs["mean_test_score"], atol=0.02)
+
+
+def test_a_class_in_a_grid_is_a_kernel_at_ten_scales():
+    X, y = cancer()
+    for model, name in ((SVC(), "kernel"), (make_pipeline(StandardScaler(), SVC()), "svc__kernel")):
+        tried = KernelSearchCV(model, {name: [RBF, "linear"]}).fit(3 * X, y).cv_results_[f"param_{name}"]
+        expected = scales(scale(X) if name == "svc__kernel" else 3 * X)
+        np.testing.assert_allclose([k.scale for k in tried[:10]], expected)
+        assert list(tried[10:]) == ["linear"]
+
+
 def test_sentences():
     X, y = cancer()
+    with pytest.raises(ValueError, match="holds kernels and grids of parameters; put the kernels into the grids"):
+        KernelSearchCV(SVC(), [{"C": [1.0]}, RBF(1.0)]).fit(X, y)
+    with pytest.raises(ValueError, match="is a grid of parameters, and param_grid is one, too; join them"):
+        KernelSearchCV(SVC(), {"C": [1.0]}, {"gamma": [1.0]}).fit(X, y)
+    with pytest.raises(TypeError, match=r"kernels=3 must be kernels such as RBF\(2\.0\), names, functions or classes"):
+        KernelSearchCV(SVC(), 3).fit(X, y)
+    with pytest.raises(TypeError, match=r"kernels=\[1\.0\] must be kernels such as"):
+        KernelSearchCV(SVC(), [1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="KernelSearchCV requires y to be passed, but the target y is None; SVC"):
+        KernelSearchCV(SVC()).fit(X)
     with pytest.raises(ValueError, match="both kernels and param_grid say which kernels"):
         KernelSearchCV(SVC(), [RBF(1.0)], {"kernel": [RBF(1.0)]}).fit(X, y)
     with pytest.raises(ValueError, match="kernels is empty"):

@@ -42,7 +42,9 @@ def test_many_numbers_are_quantities(values):
         (list(range(10)) * 2, "regress", "f"),
         (list(range(30)) * 20, "regress", "f"),
         ([1.5, 2.5, 3.5] * 20, "regress", "f"),
-        (["1", "2", "3"] * 10, "classify", "i"),
+        (["1", "2", "3"] * 10, "classify", "U"),
+        ([True, False, None] * 5, "classify", "b"),
+        (pd.Categorical([3, 4, None] * 5), "classify", "i"),
         (["$1,000", "$2", "$3.50"], "regress", "f"),
         (pd.Categorical([1.5, 2.5, 3.5] * 10), "classify", "f"),
     ],
@@ -50,6 +52,12 @@ def test_many_numbers_are_quantities(values):
 def test_the_task_is_found(values, task, kind):
     found = target_of(pd.Series(values))
     assert (found.task, found.values.dtype.kind) == (task, kind)
+
+
+def test_texts_are_labels_as_they_are_first_written():
+    found = target_of(["$1", "true", "TRUE", "007", " $1 ", "7"])
+    assert found.values.tolist() == ["$1", "true", "true", "007", "$1", "007"]
+    assert target_of([2**53 + 2, 2**53 + 4] * 3).values.tolist() == [2**53 + 2, 2**53 + 4] * 3
 
 
 def test_the_task_can_be_said():

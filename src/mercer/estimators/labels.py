@@ -38,8 +38,8 @@ class Labels:
         counts = np.bincount(codes, minlength=len(self.classes_))
         if not counts.all():
             raise ValueError(
-                f"all samples of class {shown(self.classes_[int(np.argmin(counts))])} have weight 0, so there is "
-                "nothing to learn it from; give them a positive weight or leave the class out of y."
+                f"all samples of class {shown(self.classes_[int(np.argmin(counts))])} have weight 0 in sample_weight, "
+                "so there is nothing to learn it from; give them a positive weight or leave the class out of y."
             )
         found = self.class_weight_[codes] * (1.0 if weights is None else weights)
         if not (found > 0).all():
@@ -67,6 +67,14 @@ def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return (np.flatnonzero(present) + low).astype(y.dtype), (np.cumsum(present) - 1)[shifted]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes
+
+
+def as_given(y: Any) -> Any:
+    """Return labels of pandas' nullable types in their own: scikit-learn would make floats of integers and booleans."""
+    kind = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind in "biu" and not y.isna().any():
+        return y.to_numpy(dtype=kind)
+    return y
 
 
 def shown(label: Any) -> str:

@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from mercer.estimators.labels import as_given
 from mercer.estimators.linear_machine import LinearMachine
 
 
@@ -125,7 +126,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
-        X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = validate_data(self, X, as_given(y), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
         if y.dtype.kind not in "iubU":
             check_classification_targets(y)
         return X, y

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from mercer.estimators.functions import found_functions, linear_functions
 from mercer.estimators.inputs import read_anything
 from mercer.estimators.kernel_names import NAMES, compares_vectors, named_kernel
+from mercer.estimators.labels import as_given
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import as_kernel
@@ -56,6 +57,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, classes: Any = None, first: bool = True) -> tuple[Any, np.ndarray]:
         """Return the points, and the class numbers of the labels."""
+        y = as_given(y)
         if self._vectors:
             X, y = validate_data(self, X, y, reset=first, accept_sparse="csr", dtype=[np.float64, np.float32])
         else:

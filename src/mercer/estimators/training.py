@@ -21,6 +21,7 @@ from mercer.estimators.inputs import (
     read_vectors,
 )
 from mercer.estimators.kernel_names import FromMatrices, compares_vectors, named_kernel
+from mercer.estimators.labels import as_given
 from mercer.gram import Gram
 from mercer.kernels import FromFunction, Kernel, Precomputed
 from mercer.kernels.scikit_learn import as_kernel
@@ -64,7 +65,7 @@ class KernelData(BaseEstimator):
     def _read(self, X: Any, y: Any = None, targets: bool = True) -> tuple[Any, Any]:
         """Return the training data, validated; sets n_features_in_ and feature_names_in_."""
         self._kind = self._reads()
-        how = self._reads_targets()
+        how, y = self._reads_targets(), as_given(y)
         if self._kind in ("anything", "function"):
             data = read_anything(self, X, fitting=True, arrays=self._kind == "function")
             return data, read_targets(self, data, y, *how) if targets else None

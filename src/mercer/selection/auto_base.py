@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from mercer.certify import Certificate
 from mercer.estimators.base import Recheck
+from mercer.estimators.labels import as_given
 from mercer.estimators.parameters import Rules, check_parameters, whole
 from mercer.kernels import Kernel
 from mercer.points.words import count
@@ -121,7 +122,7 @@ class AutoModel(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         with self._timed("encode"):
             Z = self._encoded(X)
-            target = _check_y(y, multi_output=False, y_numeric=not self._classifies, estimator=self)
+            target = _check_y(as_given(y), multi_output=False, y_numeric=not self._classifies, estimator=self)
             check_consistent_length(Z, target)
             target = self._read_target(target)
         with self._timed("search"):

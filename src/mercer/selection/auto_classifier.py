@@ -11,7 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.estimators import SVC
-from mercer.estimators.labels import numbered, shown
+from mercer.estimators.labels import as_given, numbered, shown
 from mercer.estimators.multiclass import pair_index
 from mercer.points.words import count
 from mercer.selection.auto_account import scoring_name
@@ -95,8 +95,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     _price: ClassVar[str] = "C"
 
     def _read_target(self, y: np.ndarray) -> np.ndarray:
-        if y.dtype.kind == "O" and all(isinstance(label, str) for label in y):
-            y = y.astype(str)
+        if y.dtype.kind == "O":
+            y = _of_one_type(y)
         check_classification_targets(y)
         self.classes_, _ = numbered(y)
         counts = np.unique(y, return_counts=True)[1]
@@ -139,7 +139,7 @@ class AutoClassifier(ClassifierMixin, AutoModel):
 
     def learned_target(self, y: Any) -> np.ndarray:
         """Return the labels as `estimator_` has learned them."""
-        y = np.asarray(y)
+        y = np.asarray(as_given(y))
         return y.astype(str) if self.classes_.dtype.kind == "U" else y
 
     def _decision(self, values: np.ndarray) -> np.ndarray:
@@ -189,3 +189,15 @@ class AutoClassifier(ClassifierMixin, AutoModel):
             return f"{said}{held}, one for each of {len(self.calibration_['slope'])} pairs of classes, and coupled."
         even = -self.calibration_["offset"][0] / self.calibration_["slope"][0]
         return f"{said}{held}; even odds are at a margin of {even:.2g}."
+
+
+def _of_one_type(y: np.ndarray) -> np.ndarray:
+    """Return labels in an array of objects as texts, numbers or booleans, whichever they are."""
+    import pandas as pd
+
+    found = pd.Series(y, dtype=object).infer_objects().to_numpy()
+    if found.dtype.kind == "O" and (strange := [label for label in y if not isinstance(label, str)]):
+        other = next((label for label in y if type(label) is not type(strange[0])), None)
+        said = shown(strange[0]) if other is None else f"{shown(strange[0])} and {shown(other)}"
+        raise ValueError(f"the labels in y must be of one type, texts or numbers, to be put in order; y holds {said}.")
+    return found

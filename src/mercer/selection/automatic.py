@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from mercer.selection.auto_classifier import AutoClassifier
 from mercer.selection.auto_regressor import AutoRegressor
+from mercer.selection.targets import flat
 from mercer.tables import target_of
 
 
@@ -20,6 +22,7 @@ def auto(X: Any, y: Any, *, task: str = "auto", **options: Any) -> AutoClassifie
         A table (pandas, polars) with columns of any kind, or an array.
     y
         The target: a class or a number for each row, or the name of a column of X. Rows without one are left out.
+        Classes are predicted as they are given: texts as texts, whether or not they read as numbers.
     task
         "classify", "regress", or "auto" to tell by the target: texts and few whole numbers are classes.
     **options
@@ -40,9 +43,11 @@ def auto(X: Any, y: Any, *, task: str = "auto", **options: Any) -> AutoClassifie
         if y not in X.columns:
             raise ValueError(f"the table has no column {y!r}; it has {', '.join(map(repr, list(X.columns)[:10]))}.")
         X, y = X[[name for name in X.columns if name != y]], X[y]
-    target = target_of(y.to_pandas() if hasattr(y, "to_pandas") else y, task)
+    y = flat(y.to_pandas() if hasattr(y, "to_pandas") else y)
+    target = target_of(y, task)
     if len(target.rows) < len(y):
         X = X.to_pandas() if hasattr(X, "to_pandas") else X
         X = X.iloc[target.rows] if hasattr(X, "iloc") else np.asarray(X)[target.rows]
-    model = AutoClassifier(**options) if target.task == "classify" else AutoRegressor(**options)
-    return model.fit(X, target.values)
+    if target.task == "classify":
+        return AutoClassifier(**options).fit(X, _safe_indexing(y, target.rows))
+    return AutoRegressor(**options).fit(X, target.values)

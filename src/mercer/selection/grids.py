@@ -80,10 +80,8 @@ def default_grid(estimator: Any) -> dict[str, Any]:
 
 def expand(kernels: Any, X: Any) -> list[Any]:
     """Return the kernels to try; a class such as RBF stands for itself at ten scales."""
-    if kernels is None:
-        kernels = [RBF]
     found: list[Any] = []
-    for k in _listed(kernels):
+    for k in listed(kernels):
         if isinstance(k, type) and issubclass(k, Kernel):
             if "scale" not in getattr(k, "__annotations__", {}):
                 raise ValueError(
@@ -107,15 +105,20 @@ def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any, y: Any = N
     if isinstance(estimator, Pipeline):
         front, (name, estimator) = estimator[:-1], estimator.steps[-1]
         prefix = f"{name}__"
-    grids = [param_grid] if isinstance(param_grid, dict) else param_grid
+    kernels, grids = _asked(kernels, param_grid)
     chosen = grids is not None and any(_names_kernel(name, prefix) for grid in grids for name in grid)
     if kernels is not None and chosen:
         raise ValueError(
             "both kernels and param_grid say which kernels to try; put the kernels in one of them (a key 'kernel' of "
             "param_grid is the same as kernels)."
         )
-    if grids is not None and kernels is None:
-        return list(ParameterGrid(grids))
+    name = f"{prefix}kernel"
+    alone = grids is not None and kernels is None
+    tried = [grid.get(name) for grid in grids or []] if alone else [listed(kernels)]
+    if front is not None and len(front) and any(map(_waits, tried)):
+        X = clone(front).fit_transform(X, y)
+    if grids is not None and alone:
+        return list(ParameterGrid([{**g, name: expand(g[name], X)} if _waits(g.get(name)) else g for g in grids]))
     if grids is None:
         grids = [{prefix + name: values for name, values in default_grid(estimator).items()}]
     rest = list(ParameterGrid(grids))
@@ -123,13 +126,42 @@ def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any, y: Any = N
         raise ValueError(
             f"{type(estimator).__name__} has no parameter 'kernel'; give param_grid with the names that it has."
         )
-    if front is not None and len(front) and (kernels is None or any(isinstance(k, type) for k in _listed(kernels))):
-        X = clone(front).fit_transform(X, y)
-    return [{**others, f"{prefix}kernel": k} for k in expand(kernels, X) for others in rest]
+    return [{**others, name: k} for k in expand(kernels, X) for others in rest]
 
 
-def _listed(kernels: Any) -> list[Any]:
-    return [kernels] if isinstance(kernels, Kernel | str) or callable(kernels) else list(kernels)
+def _asked(kernels: Any, param_grid: Any) -> tuple[Any, list[Any] | None]:
+    """Return kernels and grids; in the call of GridSearchCV, the grid stands where the kernels do."""
+    parts = [kernels] if isinstance(kernels, dict) else kernels
+    if isinstance(parts, list | tuple) and any(isinstance(part, dict) for part in parts):
+        if not all(isinstance(part, dict) for part in parts):
+            raise ValueError(
+                f"kernels={kernels!r:.120} holds kernels and grids of parameters; put the kernels into the grids, "
+                "under the name 'kernel'."
+            )
+        if param_grid is not None:
+            raise ValueError(
+                f"kernels={kernels!r:.120} is a grid of parameters, and param_grid is one, too; join them in one."
+            )
+        kernels, param_grid = None, parts
+    return kernels, [param_grid] if isinstance(param_grid, dict) else param_grid
+
+
+def listed(kernels: Any) -> list[Any]:
+    """Return kernels, or one kernel, as a list; None stands for RBF."""
+    if kernels is None:
+        return [RBF]
+    found = [kernels] if isinstance(kernels, Kernel | str) or callable(kernels) else kernels
+    if not hasattr(found, "__iter__") or not all(isinstance(k, Kernel | str) or callable(k) for k in found):
+        raise TypeError(
+            f"kernels={kernels!r:.120} must be kernels such as RBF(2.0), names, functions or classes of kernels, or a "
+            "grid of parameters such as {'kernel': ['rbf'], 'C': [1.0, 10.0]}."
+        )
+    return list(found)
+
+
+def _waits(kernels: Any) -> bool:
+    """Whether there is a class among kernels, whose scales wait for the data."""
+    return isinstance(kernels, list | tuple) and any(isinstance(k, type) and issubclass(k, Kernel) for k in kernels)
 
 
 def _names_kernel(name: str, prefix: str) -> bool:

@@ -16,16 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.certify import Certificate
 from mercer.estimators import SVC, SVR, KernelMachine, KernelRidge
 from mercer.estimators.base import Recheck
+from mercer.estimators.inputs import read_anything, read_vectors
+from mercer.estimators.kernel_names import compares_vectors
+from mercer.estimators.labels import as_given
 from mercer.gram import Gram
 from mercer.kernels import Kernel, parse_kernel
 from mercer.kernels.scikit_learn import as_kernel
 from mercer.losses import SquaredNorm
 from mercer.points import Points
 from mercer.points.budget import Budget
-from mercer.selection.grids import expand
+from mercer.selection.grids import expand, listed
 from mercer.selection.mixing import Aligned, Mixed, mixed
 from mercer.selection.simplex import descend
-from mercer.selection.targets import codes_of, is_classes, is_constant
+from mercer.selection.targets import codes_of, flat, is_classes, is_constant
 
 METHODS = ("alignment", "objective")
 _ROWS = 4_000  # rows whose matrices are compared, at most
@@ -85,6 +88,8 @@ class KernelMixture(BaseEstimator):
         For "objective": the model, fitted with `kernel_`.
     plan_, n_iter_
         How it was done, and in how many steps.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Examples
     --------
@@ -145,6 +150,7 @@ class KernelMixture(BaseEstimator):
         if not (isinstance(self.tol, float | int) and 0 < self.tol < 1):
             raise ValueError(f"tol must be a relative gap with 0 < tol < 1; it is {self.tol!r}.")
         began = time.perf_counter()
+        X, y = self._read(X, y)
         points = Points.of(X)
         self.kernels_ = [_kernel(k).resolve(points) for k in expand(self.kernels, points)]
         if len(points) != len(y):
@@ -155,6 +161,22 @@ class KernelMixture(BaseEstimator):
             self._optimise(X, y, began)
         self.kernel_ = mixed(self.kernels_, self.weights_ / self.spreads_)
         return self
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return the points, as a matrix where all kernels compare vectors, and the targets, validated."""
+        if y is None:
+            raise ValueError("KernelMixture requires y to be passed, but the target y is None.")
+        y, classes = self._targets(y)
+        if all(isinstance(k, type) or compares_vectors(_kernel(k)) for k in listed(self.kernels)):
+            X, y = read_vectors(self, X, y, not classes, not classes)
+            return X, y
+        return read_anything(self, X, fitting=True), y
+
+    def _targets(self, y: Any) -> tuple[Any, bool]:
+        """Return the targets, classes not in a column, and whether they are classes."""
+        y = as_given(y)
+        classes = is_classes(y) if self.estimator is None else bool(is_classifier(self.estimator))
+        return (flat(y) if classes else y), classes
 
     # -- alignment --------------------------------------------------------------------------------------
 
@@ -184,7 +206,8 @@ class KernelMixture(BaseEstimator):
         )
 
     def _aligned(self, points: Points, y: Any) -> Aligned:
-        return Aligned(self.kernels_, points, _targets(y, self.estimator))
+        y, classes = self._targets(y)
+        return Aligned(self.kernels_, points, codes_of(np.asarray(y)) if classes else _numbers(y))
 
     def _chosen(self, n: int) -> np.ndarray | None:
         most = max(8, int(math.sqrt(Budget(self.budget) / (8 * (len(self.kernels_) + 1)))))
@@ -276,10 +299,17 @@ class KernelMixture(BaseEstimator):
             aligned = self._aligned(points, y)
             upper, lower = aligned.bounds(self.weights_)
             return Certificate(upper, lower, aligned.kkt(self.weights_), float(self.tol), solver="recomputed")
+        y, _ = self._targets(y)
         problem = Mixed(self._model(y), self.kernels_, self.spreads_, X, y, float(self.tol))
         known = problem.checked(self.weights_)
         worst = known.mismatch(self.weights_)
         return Certificate(known.upper, known.bound, worst, float(self.tol), solver="recomputed")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
 
 
 def spread_in(kernel: Kernel, points: Points) -> float:
@@ -305,11 +335,8 @@ def _kernel(kernel: Any) -> Kernel:
     return kernel
 
 
-def _targets(y: Any, estimator: Any) -> np.ndarray:
-    """Return the targets as columns of numbers of size 1."""
-    classes = is_classes(y) if estimator is None else is_classifier(estimator)
-    if classes:
-        return codes_of(np.asarray(y))
+def _numbers(y: Any) -> np.ndarray:
+    """Return targets as columns of numbers of size 1."""
     Y = np.asarray(y, dtype=np.float64)
     Y = Y.reshape(len(Y), -1)
     if not np.isfinite(Y).all():

@@ -12,14 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_method_params, indexable
 
+from mercer.estimators.labels import as_given
 from mercer.estimators.parameters import positive
 from mercer.points.budget import Budget
 from mercer.selection.grids import candidates
 from mercer.selection.halving import Halving
 from mercer.selection.progress import watching
 from mercer.selection.results import best_index, table
+from mercer.selection.targets import flat
 from mercer.selection.ways import search
 from mercer.selection.work import Work, fill_failed
 
@@ -38,7 +41,8 @@ class KernelSearchCV(GridSearchCV):
         and `KernelRidge` are the fast ones; others are fitted cell by cell.
     kernels
         The kernels to try: kernel objects or names; a class such as RBF stands for itself at ten scales taken from the
-        distances of the data (see `scales`). None for RBF at ten scales, or for what param_grid says.
+        distances of the data (see `scales`). None for RBF at ten scales, or for what param_grid says. A grid of
+        parameters is taken for param_grid, so that the call of GridSearchCV does what it says.
     param_grid
         Other parameters and the values to try, as for GridSearchCV; `kernel__scale` and `gamma` work too, in place of
         `kernels`. None for a default grid of C or alpha.
@@ -97,6 +101,8 @@ class KernelSearchCV(GridSearchCV):
     (110, True)
     >>> search.best_estimator_.certificate_.converged
     True
+    >>> KernelSearchCV(SVC(), {"kernel": ["rbf", "linear"], "C": [1.0, 10.0]}).fit(scale(X), y).best_params_
+    {'C': 10.0, 'kernel': 'rbf'}
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -164,9 +170,14 @@ class KernelSearchCV(GridSearchCV):
                 f"time_limit={self.time_limit!r} of KernelSearchCV must be a number of seconds > 0, or None for no "
                 "limit."
             )
+        if y is None and get_tags(self.estimator).target_tags.required:
+            raise ValueError(
+                f"KernelSearchCV requires y to be passed, but the target y is None; {type(self.estimator).__name__} "
+                "cannot be fitted without it."
+            )
         began = time.time()
         scorer, metric = self._get_scorers()
-        X, y = indexable(X, y)
+        X, y = indexable(X, flat(y) if is_classifier(self.estimator) else y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -187,7 +198,7 @@ class KernelSearchCV(GridSearchCV):
             deadline=None if self.time_limit is None else began + self.time_limit,
         )
         if self.scoring in (None, "accuracy") and not work.score_params and _counts_right_answers(self.estimator):
-            work.labels = np.asarray(y)
+            work.labels = np.asarray(as_given(y))
         self._search(work, metric)
         fill_failed(work)
         self.cv_results_ = table(work)
@@ -213,6 +224,11 @@ class KernelSearchCV(GridSearchCV):
         if self.refit:
             self._refit(work)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags = get_tags(self.estimator).target_tags
+        return tags
 
     def _refit(self, work: Work) -> None:
         began = time.perf_counter()

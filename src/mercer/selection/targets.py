@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d
 
 from mercer.estimators import GaussianProcessRegressor
 from mercer.estimators.labels import numbered, shown
@@ -15,6 +16,21 @@ from mercer.estimators.representer import columns_of
 _EQUAL = 8 * float(np.finfo(np.float64).eps)
 _LARGE = 1e150
 _FEW = 20  # whole numbers that name classes
+
+
+def flat(y: Any) -> Any:
+    """Return targets that stand in one column without it, with scikit-learn's warning; all others as they are.
+
+    Examples
+    --------
+    >>> flat([0, 1, 2])
+    [0, 1, 2]
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) != 2 or shape[1] != 1:
+        return y
+    column = column_or_1d(np.asarray(y), warn=True)
+    return y.iloc[:, 0] if hasattr(y, "iloc") else column
 
 
 def codes_of(labels: np.ndarray) -> np.ndarray:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from copy import copy
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from threadpoolctl import ThreadpoolController
+
+from mercer.points.threads import one_thread_each
 
 _SMALL = 1000  # points of a matrix that one thread factorises in no time
 _STEPS = 80
@@ -23,14 +23,9 @@ _SUMS = (np.zeros((0, 2)), np.array([[1.0, -1.0]]), np.eye(2))  # what is kept o
 _FEASIBLE = 1e-9  # how much of a sum may be missing at the end, in units of all coefficients
 
 
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through the libraries of the process, which takes a millisecond
-
-
 def _few_threads(n: int) -> Any:
     """Keep BLAS to one thread for small matrices: on a busy machine its threads wait for one another for ever."""
-    return _controller().limit(limits=1, user_api="blas") if n <= _SMALL else nullcontext()
+    return one_thread_each() if n <= _SMALL else nullcontext()
 
 
 def barrier(

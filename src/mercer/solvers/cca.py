@@ -9,6 +9,7 @@ from scipy.linalg import eigh, solve_triangular, svd
 
 from mercer.gram import Gram
 from mercer.points.budget import readable
+from mercer.points.threads import within_limit
 from mercer.solvers.pivoted import Pivoted
 from mercer.solvers.products import Products
 
@@ -49,6 +50,7 @@ class View:
     how: str
 
 
+@within_limit
 def view(gram: Gram, rank: int | None = None, tol: float = 1e-6, seed: int = 0) -> View:
     """Return a basis of the images: all eigenvectors where n is small, else a pivoted Cholesky factor.
 
@@ -119,6 +121,7 @@ def _low_rank(products: Products, most: int, tol: float, seed: int) -> View:
     return View(U, s, pivots, B, -(middle @ Q), error, how)
 
 
+@within_limit
 def canonical(x: View, y: View, k: int, kappa: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Return the k largest regularised correlations, and the coefficients of their functions in the two bases.
 

@@ -14,7 +14,7 @@ from mercer.certify import Certificate
 from mercer.gram import Gram, parameter_gradient
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
-from mercer.points.threads import one_thread_each, run
+from mercer.points.threads import one_thread_each, run, within_limit
 from mercer.solvers.cholesky import diagnose
 from mercer.solvers.products import Products
 
@@ -88,6 +88,7 @@ class Evidence:
         self.factored: Factored | None = None
         self._share, self._hidden = 0.0, False
 
+    @within_limit
     def factor(self, kernel: Kernel, noise: float | np.ndarray, careful: bool = True) -> Factored:
         """Return the factor of the kernel matrix plus noise; the last one made is lost.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.points import Points
-from mercer.points.threads import one_thread_each
+from mercer.points.threads import one_thread_each, within_limit
 from mercer.solvers.control import Control
 from mercer.solvers.gp import Evidence, rows_of
 from mercer.solvers.gp_climb import Top, climb
@@ -217,6 +217,7 @@ def _distinct(tops: list[Top]) -> list[Top]:
     return kept
 
 
+@within_limit
 def tune(
     points: Points,
     Y: np.ndarray,

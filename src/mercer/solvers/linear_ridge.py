@@ -10,6 +10,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from mercer.points.budget import Budget
+from mercer.points.threads import within_limit
 
 _EXTREME = 1e75  # beyond this, or below its inverse, the squares of the features are kept from overflowing
 _EPS = float(np.finfo(float).eps)
@@ -69,6 +70,7 @@ class CentredRows:
         return square - across - across.T + (self._shift @ self._shift) * np.outer(self.root, self.root)
 
 
+@within_limit
 def solve_linear_ridge(
     rows: CentredRows, Y: np.ndarray, alpha: np.ndarray, solver: str, budget: Budget
 ) -> tuple[np.ndarray, np.ndarray | None]:

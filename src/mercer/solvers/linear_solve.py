@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from mercer.certify import Certificate
+from mercer.points.threads import one_thread_each, within_limit
 from mercer.solvers.control import Control
 from mercer.solvers.interior import State, interior_point
 from mercer.solvers.linear_dual import by_decomposition, solve_tiny, tiny, wide
@@ -49,6 +48,7 @@ def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
     return solve_linear_models([problem], control)[0]
 
 
+@within_limit
 def solve_linear_models(problems: list[LinearProblem], control: Control) -> list[LinearSolution]:
     """Solve several linear models on the same rows, as those of one class each against the rest.
 
@@ -61,19 +61,9 @@ def solve_linear_models(problems: list[LinearProblem], control: Control) -> list
     """
     rows = problems[0].rows
     if rows.shape[0] * rows.shape[1] > _SMALL:
-        with _controller().limit(limits=1, user_api="blas"):
+        with one_thread_each():  # `Rows` uses the cores for what is long
             return _one_by_one(problems, control)
     return _one_by_one(problems, control)
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """Return what holds BLAS to one thread; finding the libraries takes longer than a small fit.
-
-    NumPy and SciPy each bring their own BLAS, whose threads wait for one another by spinning: on a busy machine of two
-    cores that made fits three to ten times as long. `Rows` uses the cores for what is long.
-    """
-    return ThreadpoolController()
 
 
 def _one_by_one(problems: list[LinearProblem], control: Control) -> list[LinearSolution]:

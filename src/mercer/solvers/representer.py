@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from mercer.certify import Certificate, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
-from mercer.points.threads import one_thread_each
+from mercer.points.threads import one_thread_each, within_limit
 from mercer.solvers import boxed, multinomial, newton
 from mercer.solvers.choice import Solver, choose
 from mercer.solvers.control import Control
@@ -64,6 +64,7 @@ def plan(problem: Representer, control: Control | None = None, solver: Solver = 
     return f"a search over the strength of the equivalent squared norm for {problem.penalty!r}; each by {text}"
 
 
+@within_limit
 def solve(problem: Representer, control: Control | None = None, solver: Solver = "auto") -> Minimiser:
     """Minimise.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.certify import Certificate
 from mercer.gram import Gram
+from mercer.points.threads import within_limit
 from mercer.solvers.cholesky import diagnose, equal_rows, rounding
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.equation import Singular
@@ -88,6 +89,7 @@ class RidgeSolution:
     diagnosis: str = ""
 
 
+@within_limit
 def solve_ridge(
     problem: RidgeProblem,
     control: Control,

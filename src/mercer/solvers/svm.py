@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mercer.points.threads import run
+from mercer.points.threads import run, within_limit
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.hard import is_hard, solve_hard, solve_soft
@@ -13,6 +13,7 @@ from mercer.solvers.small import shares_small_matrix, solve_small
 _INLINE = 300_000  # kernel values below which a second thread costs more than it brings
 
 
+@within_limit
 def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solution]:
     """Solve each problem; small ones side by side, large ones one after the other, each on all cores.
 

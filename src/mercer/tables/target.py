@@ -102,7 +102,7 @@ def target_of(series: Any, task: str = "auto") -> Target:
             f"the target {called!r} has {len(known):,} different values in {len(rows):,} rows, too many for classes. "
             + ("Choose task 'regress' to predict numbers." if numeric else "Choose another column.")
         )
-    labels = _labels(series, found.values, rows, codes, known, numeric)
+    labels = _labels(series.iloc[rows], codes[rows])
     classes, counts = np.unique(labels, return_counts=True)
     return Target(task, labels, classes, f"{called}: {_counted(classes, counts)}{gone}.", rows)
 
@@ -129,19 +129,29 @@ def _quantities(called: str, found: Any, rows: np.ndarray) -> np.ndarray:
     return values
 
 
-def _labels(
-    series: Any, values: np.ndarray, rows: np.ndarray, codes: np.ndarray, known: list[str], numeric: bool
-) -> np.ndarray:
-    """Return labels of the kind that the column has: booleans, whole numbers, numbers or texts."""
+def _labels(cells: Any, codes: np.ndarray) -> np.ndarray:
+    """Return labels as the column has them: booleans, whole numbers, numbers, or texts as they are first written.
+
+    Parameters
+    ----------
+    cells
+        The part of the column that is there.
+    codes
+        For each the number of its class, under which "yes" and " yes", or "true" and "TRUE", are the same.
+    """
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(series.dtype):
-        return np.asarray(values[rows] > 0)
-    if numeric:
-        found = values[rows]
-        whole = np.all(found == np.floor(found)) and np.abs(found).max() < 2**53
-        return found.astype(np.int64) if whole else found
-    return np.array(known, dtype=str)[codes[rows]]
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    cells = cells.infer_objects()
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        return np.asarray(cells.to_numpy(dtype=bool))
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        found = cells.to_numpy(dtype=getattr(cells.dtype, "numpy_dtype", None))
+        whole = found.dtype.kind == "f" and np.all(found == np.floor(found)) and np.abs(found).max() < 2**53
+        return found.astype(np.int64) if whole else found  # a column with gaps is read as one of float64
+    first = np.unique(codes, return_index=True)[1]
+    return np.array([str(cells.iloc[i]).strip() for i in first])[codes]
 
 
 def _counted(classes: np.ndarray, counts: np.ndarray) -> str:
