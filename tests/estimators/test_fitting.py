@@ -241,11 +241,43 @@ def test_a_parameter_outside_its_domain_is_named_with_its_value(model, match):
         model.fit(X, Y)
 
 
-def test_what_scikit_learn_has_and_we_have_not_is_refused():
-    for unknown in ("cache_size", "shrinking", "probability"):
-        with pytest.raises(TypeError, match=unknown):
-            SVC(**{unknown: 1})
-    assert not hasattr(SVC(), "predict_proba")
+COUNTERPARTS = [
+    *((model, getattr(sklearn.svm, type(model).__name__)) for model in MODELS),
+    (KernelLogisticRegression(), sklearn.linear_model.LogisticRegression),
+    (KernelQuantileRegressor(), sklearn.linear_model.QuantileRegressor),
+    (KernelRobustRegressor(), sklearn.linear_model.HuberRegressor),
+    (KernelRidge(), sklearn.kernel_ridge.KernelRidge),
+]
+
+
+@pytest.mark.parametrize(("model", "theirs"), COUNTERPARTS, ids=lambda v: getattr(v, "__name__", ""))
+def test_every_parameter_of_scikit_learn_is_taken(model, theirs):
+    assert set(theirs().get_params()) <= set(model.get_params())
+    clone(model).set_params(verbose=False).fit(X, Y)
+    default = {name: value for name, value in theirs().get_params().items() if name in model._unnecessary}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # at scikit-learn's default there is nothing to say
+        clone(model).set_params(**default).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [(model, said) for model in MODELS for said in ({"shrinking": False}, {"cache_size": 500})]
+    + [
+        (KernelLogisticRegression(), {"dual": True}),
+        (KernelLogisticRegression(), {"intercept_scaling": 2.0}),
+        (KernelLogisticRegression(), {"n_jobs": 2}),
+        (KernelLogisticRegression(), {"random_state": 0}),
+        (KernelQuantileRegressor(), {"solver_options": {"presolve": True}}),
+    ],
+    ids=str,
+)
+def test_what_nothing_depends_on_is_taken_with_a_word(model, said):
+    (name,) = said
+    with pytest.warns(UserWarning, match=f"{name}=.* changes nothing in {type(model).__name__}: ") as caught:
+        found = clone(model).set_params(**said).fit(X, Y)
+    assert len([w for w in caught if "changes nothing" in str(w.message)]) == 1
+    assert np.array_equal(found.predict(X), clone(model).fit(X, Y).predict(X))
 
 
 def test_indices_into_a_matrix_need_no_columns():

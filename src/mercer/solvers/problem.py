@@ -11,6 +11,7 @@ from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.solvers.control import check_vector
+from mercer.solvers.history import Row
 
 
 @dataclass
@@ -120,7 +121,7 @@ class Minimiser:
         Primal, dual and gap. For a loss that is not convex the gap is the squared norm of the gradient in H over twice
         the strength, and `solver` says so.
     history
-        One row (steps, primal, relative gap, support, seconds) now and then.
+        A row now and then.
     strength
         The strength of the squared-norm problem that has the same minimiser.
     """
@@ -129,6 +130,6 @@ class Minimiser:
     offset: float | np.ndarray
     values: np.ndarray
     certificate: Certificate
-    history: list[tuple[float, ...]]
+    history: list[Row]
     strength: float
     systems: Any = field(default=None, repr=False)  # kept alive for the next problem on the same matrix
