@@ -167,7 +167,7 @@ def test_they_are_there_when_they_were_asked_for():
     assert not hasattr(plain, "predict_proba")
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         plain.predict_proba(X)
-    with pytest.raises(NotFittedError, match="was fitted with probability=False"):
+    with pytest.raises(NotFittedError, match="not available when fitted with probability=False"):
         plain.set_params(probability=True).predict_proba(X)
     assert hasattr(plain.fit(X, Y), "calibration_")
     assert not hasattr(plain.set_params(probability=False).fit(X, Y), "calibration_")
@@ -177,8 +177,14 @@ def test_they_are_there_when_they_were_asked_for():
 
 def test_a_class_of_one_sample():
     y = np.where(np.arange(len(X)) == 7, 2, Y)
-    with pytest.raises(ValueError, match="class 2 has one sample only, which cannot be both learned from and held out"):
-        SVC(probability=True).fit(X, y)
+    with pytest.warns(UserWarning, match="class 2 has one sample only, which cannot be both learned from and held out"):
+        model = SVC(probability=True).fit(X, y)
+    assert model.calibration_["slope"][1:].tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    with pytest.warns(UserWarning, match="class 'a' has one sample only"):
+        two = SVC(C=9.0, kernel="linear", probability=True).fit([[0.0], [1.0]], ["a", "b"])
+    p = two.predict_proba([[0.0], [0.5], [1.0]])
+    np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp([1.0, 0.0, -1.0])), atol=1e-3)
     y[8] = 2
     assert np.isfinite(SVC(probability=True).fit(X, y).predict_proba(X)).all()
 

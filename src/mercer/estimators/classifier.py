@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -100,9 +101,10 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         counts = np.bincount(codes)
         if counts.min() < 2:
             rare = shown(self.classes_[int(counts.argmin())])
-            raise ValueError(
-                f"class {rare} has one sample only, which cannot be both learned from and held out to find "
-                "probabilities; give it more samples, leave it out of y, or set probability=False."
+            warnings.warn(
+                f"class {rare} has one sample only, which cannot be both learned from and held out: its probabilities "
+                "are 1 / (1 + exp(-f)) of the margin f, and not calibrated. Give it more samples.",
+                stacklevel=3,
             )
         return dealt(codes, self.random_state)
 
@@ -242,8 +244,8 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
             raise NotFittedError(
-                f"this {type(self).__name__} was fitted with probability=False, so nothing was held out; fit it again "
-                "with probability=True."
+                f"predict_proba is not available when fitted with probability=False: nothing was held out to learn it "
+                f"from. Fit this {type(self).__name__} again."
             )
         return self.calibration_
 

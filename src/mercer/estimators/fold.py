@@ -179,10 +179,12 @@ class Fit:
 def dealt(codes: np.ndarray, random_state: Any) -> np.ndarray:
     """Return the fold of each sample: those of a class are spread over as many folds as they can be.
 
+    The one sample of a class is in none, -1: without it there would be nothing to learn the class from.
+
     Parameters
     ----------
     codes
-        The class number of each sample, each of them twice at least.
+        The class number of each sample.
     random_state
         A seed or a generator, as in scikit-learn; None for always the same folds.
 
@@ -196,11 +198,14 @@ def dealt(codes: np.ndarray, random_state: Any) -> np.ndarray:
     mixed = check_random_state(0 if random_state is None else random_state).permutation(len(codes))
     folds = np.empty(len(codes), dtype=np.intp)
     folds[mixed[np.argsort(codes[mixed], kind="stable")]] = np.arange(len(codes)) % _FOLDS
+    folds[np.bincount(codes)[codes] == 1] = -1
     return folds
 
 
 def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: np.ndarray, gram: Gram) -> np.ndarray:
     """Return f of every pair of a classifier at every sample, by a machine that was not fitted to it, (samples, pairs).
+
+    NaN for samples of no fold.
 
     Parameters
     ----------
@@ -224,13 +229,14 @@ def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: n
         fit.solve()
         return fit.values(np.flatnonzero(folds == fold))
 
-    every = range(int(folds.max()) + 1)
+    every = np.unique(folds[folds >= 0])
     if held and len(labels) ** 2 > _ALONE:
         with one_thread_each():
             parts = run(values, every)
     else:  # small, or so large that each solution uses all cores
         parts = [values(fold) for fold in every]
-    found = np.empty((len(labels), parts[0].shape[1]))
+    count = len(model.classes_)
+    found = np.full((len(labels), count * (count - 1) // 2), np.nan)
     for fold, part in zip(every, parts, strict=True):
         found[folds == fold] = part
     return found
