@@ -67,6 +67,7 @@ def test_a_limit_returns_the_best_so_far_with_a_warning(model):
     claim = model.certificate_
     assert not claim.converged
     assert claim.stopped == "max_iter=3 reached"
+    assert model.fit_status_ == 1 > clone(model).set_params(max_iter=-1, tol=1e-3).fit(X, Y).fit_status_
     assert np.max(model.n_iter_) <= 3
     assert claim.verify(X, Y).primal == pytest.approx(claim.primal, rel=1e-6)
     assert np.isfinite(model.predict(X)).all()

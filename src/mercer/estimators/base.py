@@ -169,6 +169,12 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
         return combined(self._certificates, seconds=self._seconds, check=Recheck(self))
 
     @property
+    def fit_status_(self) -> int:
+        """0 where the fit has reached `tol`, 1 where it ended before, as in scikit-learn."""
+        check_is_fitted(self)
+        return int(any(c.stopped != "converged" for c in self._certificates))
+
+    @property
     def history_(self) -> Any:
         """The course of the fit: fields steps, primal, dual, gap, support, seconds; for class pairs a tuple of such."""
         check_is_fitted(self)

@@ -38,7 +38,8 @@ class NuSVC(PairwiseClassifier):
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_,
+    fit_status_
         As in scikit-learn.
     kernel_, certificate_, function_, margin_width_, plan_, history_
         As for `SVC`; the certificate speaks of f before it is divided by rho.

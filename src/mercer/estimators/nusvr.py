@@ -32,7 +32,7 @@ class NuSVR(TubeRegressor):
     ----------
     epsilon_
         Half the width of the tube that was found.
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_, fit_status_
         As in scikit-learn.
     kernel_, certificate_, function_, plan_, history_
         As for `SVC`.

@@ -33,7 +33,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     ----------
     offset_
         rho: `decision_function` is `score_samples` minus this.
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_, fit_status_
         As in scikit-learn: the coefficients sum to nu times the sum of the weights.
     kernel_, certificate_, function_, plan_, history_
         As for `SVC`.

@@ -57,7 +57,8 @@ class SVC(PairwiseClassifier):
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_,
+    fit_status_
         As in scikit-learn (`dual_coef_` is an array for sparse X too).
     kernel_
         The kernel object, with every parameter resolved. (kernel="precomputed": of the support vectors.)

@@ -27,7 +27,7 @@ class SVR(TubeRegressor):
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_, fit_status_
         As in scikit-learn (`dual_coef_` is an array for sparse X too).
     kernel_, certificate_, function_, plan_, history_
         As for `SVC`.
