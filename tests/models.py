@@ -34,6 +34,7 @@ from mercer.estimators import (
     KernelRidge,
     KernelRidgeCV,
     LinearSVC,
+    NuSVC,
     Pegasos,
     Perceptron,
 )
@@ -169,6 +170,8 @@ CASES = [
     Case(
         "GaussianProcessRegressor, cg", lambda: GaussianProcessRegressor(1.0 * RBF(1.0), solver="cg", noise=0.1), X, Y
     ),
+    Case("SVC, probabilities", lambda: SVC(probability=True), X, NAMES),
+    Case("NuSVC of two, probabilities", lambda: NuSVC(nu=0.3, probability=True, random_state=1), X, CLASSES > 4),
     Case("SVC, kernel chosen", lambda: SVC(kernel="auto"), X, CLASSES),
     Case(
         "search of SVC",

@@ -4,13 +4,26 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn.kernel_ridge
+import sklearn.linear_model
+import sklearn.svm
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, base
+from mercer.estimators import (
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelRidge,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    base,
+    parameters,
+)
 from mercer.kernels import Precomputed
 
 X, Y = make_moons(200, noise=0.3, random_state=0)
@@ -54,6 +67,7 @@ def test_a_limit_returns_the_best_so_far_with_a_warning(model):
     claim = model.certificate_
     assert not claim.converged
     assert claim.stopped == "max_iter=3 reached"
+    assert model.fit_status_ == 1 > clone(model).set_params(max_iter=-1, tol=1e-3).fit(X, Y).fit_status_
     assert np.max(model.n_iter_) <= 3
     assert claim.verify(X, Y).primal == pytest.approx(claim.primal, rel=1e-6)
     assert np.isfinite(model.predict(X)).all()
@@ -231,6 +245,8 @@ def test_a_budget_that_is_too_small_is_named():
         (SVC(verbose=-1), "verbose=-1"),
         (NuSVC(nu=0.0), "nu=0.0 of NuSVC must be a number with 0 < nu <= 1"),
         (NuSVR(nu=1.5), "nu=1.5 of NuSVR"),
+        (KernelLogisticRegression(penalty="l1"), "penalty='l1' of KernelLogisticRegression must be 'l2'"),
+        (KernelLogisticRegression(l1_ratio=0.5), "l1_ratio=0.5 of KernelLogisticRegression must be 0"),
         (OneClassSVM(nu=np.nan), "nu=nan of OneClassSVM"),
         (SVR(epsilon=-0.1), "epsilon=-0.1 of SVR"),
     ],
@@ -241,11 +257,41 @@ def test_a_parameter_outside_its_domain_is_named_with_its_value(model, match):
         model.fit(X, Y)
 
 
-def test_what_scikit_learn_has_and_we_have_not_is_refused():
-    for unknown in ("cache_size", "shrinking", "probability"):
-        with pytest.raises(TypeError, match=unknown):
-            SVC(**{unknown: 1})
-    assert not hasattr(SVC(), "predict_proba")
+COUNTERPARTS = [
+    *((model, getattr(sklearn.svm, type(model).__name__)) for model in MODELS),
+    (KernelLogisticRegression(), sklearn.linear_model.LogisticRegression),
+    (KernelRidge(), sklearn.kernel_ridge.KernelRidge),
+]
+
+
+@pytest.mark.parametrize(("model", "theirs"), COUNTERPARTS, ids=lambda v: getattr(v, "__name__", ""))
+def test_every_parameter_of_scikit_learn_is_taken(model, theirs):
+    assert set(theirs().get_params()) <= set(model.get_params())
+    clone(model).set_params(verbose=False).fit(X, Y)
+    said = {**parameters.UNNECESSARY, **getattr(model, "_unnecessary", {})}
+    default = {name: value for name, value in theirs().get_params().items() if name in said}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # at scikit-learn's default there is nothing to say
+        clone(model).set_params(**default).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [(model, said) for model in MODELS for said in ({"shrinking": False}, {"cache_size": 500})]
+    + [
+        (KernelLogisticRegression(), {"dual": True}),
+        (KernelLogisticRegression(), {"intercept_scaling": 2.0}),
+        (KernelLogisticRegression(), {"n_jobs": 2}),
+        (KernelLogisticRegression(), {"random_state": 0}),
+    ],
+    ids=str,
+)
+def test_what_nothing_depends_on_is_taken_with_a_word(model, said):
+    (name,) = said
+    with pytest.warns(UserWarning, match=f"{name}=.* changes nothing in {type(model).__name__}: ") as caught:
+        found = clone(model).set_params(**said).fit(X, Y)
+    assert len([w for w in caught if "changes nothing" in str(w.message)]) == 1
+    assert np.array_equal(found.predict(X), clone(model).fit(X, Y).predict(X))
 
 
 def test_indices_into_a_matrix_need_no_columns():

@@ -1,20 +1,22 @@
 """What may be learned from: matrices, tables, strings, similarities, functions; and scikit-learn's tools around it."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import sklearn.svm
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris, make_moons
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mercer
 from mercer.estimators import (
     SVC,
     SVR,
@@ -292,3 +294,38 @@ def test_a_model_is_not_spoiled_by_new_parameters():
     before = model.decision_function(X)
     model.set_params(kernel="linear", gamma=7.0)
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+# -- targets in a column ----------------------------------------------------------------------------------
+
+SEVERAL = {"KernelMachine", "KernelRidge", "KernelRidgeCV", "Ridge"}  # targets
+LEARNERS = [
+    name
+    for name in mercer.estimators.__all__
+    for model in [getattr(mercer.estimators, name)()]
+    if (is_classifier(model) or is_regressor(model)) and name != "GaussianProcessRegressor"
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", LEARNERS)
+def test_targets_in_a_column(name):
+    data, model = X[::3], getattr(mercer.estimators, name)()
+    if name in ("Pegasos", "Perceptron"):
+        model.set_params(random_state=0)
+    y = np.array(["a", "b", "c"])[Y[::3]] if is_classifier(model) else data[:, 0] - np.sin(data[:, 2])
+    expected = clone(model).fit(data, y).predict(data)
+    for column in (y[:, None], pd.DataFrame({"kind": y})):
+        if name in SEVERAL:  # one of them is one of several
+            found = clone(model).fit(data, column)
+            np.testing.assert_allclose(found.predict(data), expected[:, None])
+        else:
+            with pytest.warns(DataConversionWarning):
+                found = clone(model).fit(data, column)
+            assert np.array_equal(found.predict(data), expected)
+        if hasattr(found, "certificate_"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataConversionWarning)
+                assert found.certificate_.verify(data, column).primal == pytest.approx(found.certificate_.primal)
+    for flat in (y.tolist(), pd.Series(y, index=np.arange(len(y))[::-1])):
+        assert np.array_equal(clone(model).fit(data, flat).predict(data), expected)

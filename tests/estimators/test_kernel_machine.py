@@ -27,6 +27,7 @@ from mercer.losses import (
     Squared,
     SquaredNorm,
 )
+from mercer.solvers.history import HISTORY
 
 X, LABELS = make_moons(120, noise=0.2, random_state=0)
 RNG = np.random.default_rng(0)
@@ -107,7 +108,7 @@ def test_every_loss_by_its_name_is_fitted_verified_and_the_right_kind_of_model(n
     assert hasattr(model, "decision_function") == is_classifier(model)
     assert model.plan_
     assert model.n_iter_ >= 0
-    assert model.history_.dtype.names == ("steps", "primal", "gap", "support", "seconds")
+    assert model.history_.dtype == HISTORY
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "representer.md"

@@ -7,8 +7,18 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, make_moons
 
-from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import (
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelMachine,
+    KernelRobustRegressor,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from mercer.kernels import RBF
+from mercer.losses import EpsilonInsensitive
 from mercer.rkhs import RKHSVector
 
 X, Y = make_moons(80, noise=0.3, random_state=0)
@@ -159,3 +169,59 @@ def test_without_pandas_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="install pandas"):
         model.margins(X, Y)
+
+
+# -- the same of every machine that has the notion --------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_machine_of_the_hinge_has_the_table_of_the_classifier(weighted):
+    weights = np.random.default_rng(0).uniform(0.2, 2, len(Y)) * (np.arange(len(Y)) % 7 > 0) if weighted else None
+    model = KernelMachine(RBF(0.5), "hinge", 0.5, tol=1e-9, class_weight={1: 2.0}).fit(X, Y, sample_weight=weights)
+    same = SVC(C=2.0, kernel=RBF(0.5), tol=1e-9, class_weight={1: 2.0}).fit(X, Y, sample_weight=weights)
+    table, expected = (m.margins(X, Y, sample_weight=weights) for m in (model, same))
+    np.testing.assert_allclose(table.alpha, expected.alpha, atol=1e-3)
+    np.testing.assert_allclose(table.margin, expected.margin, atol=1e-4)
+    assert (table.role == expected.role).mean() > 0.97
+    assert table.kkt.max() < 1e-3
+    assert np.mean(model.zones(X) == same.zones(X)) > 0.97
+    assert model.margins(X + 0.01, Y).alpha.isna().all()
+
+
+def test_a_machine_with_a_tube_has_the_table_of_the_regressor():
+    y = np.sin(3 * X[:, 0]) + 0.5 * np.random.default_rng(0).normal(size=len(X))
+    table = KernelMachine(RBF(0.5), EpsilonInsensitive(0.2), 0.5, tol=1e-9).fit(X, y).margins(X, y)
+    expected = SVR(C=2.0, epsilon=0.2, kernel=RBF(0.5), tol=1e-9).fit(X, y).margins(X, y)
+    np.testing.assert_allclose(table.alpha, expected.alpha, atol=1e-3)
+    np.testing.assert_allclose(table.residual, expected.residual, atol=1e-4)
+    assert set(table.role) == {"inside the tube", "on the tube", "outside the tube"}
+    assert table.kkt.max() < 1e-3
+
+
+def test_the_robust_regressor_has_a_tube_too():
+    y = X[:, 0] + np.sin(3 * X[:, 1])
+    model = KernelRobustRegressor("epsilon_insensitive", C=2.0, scale=0.2, delta=1.0, kernel=RBF(0.5), tol=1e-9)
+    assert model.fit(X, y).margins(X, y).kkt.max() < 1e-3
+
+
+def test_each_class_against_the_rest():
+    data, kinds = IRIS
+    names = np.array(["a", "b", "c"])[kinds]
+    model = KernelMachine(RBF(1.0), "hinge", tol=1e-8).fit(data, names)
+    table = model.margins(data, names)
+    assert list(table.index.names) == ["positive", "sample"]
+    assert table.kkt.max() < 1e-3
+    for p, name in enumerate("abc"):
+        np.testing.assert_allclose(
+            table.loc[name].margin, np.where(names == name, 1, -1) * model.decision_function(data)[:, p]
+        )
+    assert model.zones(data).shape == (150, 3)
+
+
+def test_no_margin_where_there_is_none():
+    smooth = KernelMachine(loss="squared_hinge").fit(X, Y)
+    assert smooth.zones(X).shape == (len(X),)
+    assert not hasattr(smooth, "margins")
+    for model in (KernelMachine(loss="squared"), KernelMachine(loss="logistic"), KernelLogisticRegression()):
+        assert not hasattr(model, "margins")
+        assert not hasattr(model, "zones")

@@ -222,6 +222,18 @@ def test_an_expansion_is_made_of_its_parts_alone(file):
             {"dict": [["slope", {"array": "minus"}], ["offset", {"array": "one"}]]},
             "calibration_ of AutoClassifier has a rising map",
         ),
+        (
+            "SVC, probabilities",
+            "calibration_",
+            {"dict": [["slope", {"array": "one"}], ["offset", {"array": "one"}]]},
+            "calibration_ of SVC has a rising map for each of 3 pairs",
+        ),
+        (
+            "SVC, probabilities",
+            "calibration_",
+            {"dict": [[key, {"array": "three"}] for key in ("slope", "offset", "power")]},
+            "the power of SVC is a number above 0",
+        ),
         ("AutoClassifier", "classes_", {"array": "one"}, "classes_ of AutoClassifier is a vector in ascending order"),
         ("AutoClassifier", "encoder_", None, "encoder_ of AutoClassifier is a fitted encoder"),
         ("AutoClassifier", "estimator_", "x", "estimator_ of AutoClassifier is an estimator"),
@@ -238,12 +250,13 @@ def test_an_expansion_is_made_of_its_parts_alone(file):
         ("AutoRegressor", "residuals_", [], "residuals_ of AutoRegressor are numbers"),
         ("AutoRegressor", "target_scale_", "exp", "target_scale_ of AutoRegressor is 'identity' or 'log'"),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_what_an_automatic_model_knows(file, name, key, value, match):
     manifest, arrays = parts(name, file)
-    record(manifest, name)["state"][key] = value
+    record(manifest, name.partition(",")[0])["state"][key] = value
     arrays |= {"nan": np.full(1, np.nan), "minus": -np.ones(1), "one": np.ones(1), "falling": np.array([2.0, 1.0])}
+    arrays["three"] = np.ones(3)
     refused(file, manifest, arrays, match)
 
 

@@ -30,8 +30,8 @@ from mercer import (
     auto,
 )
 from mercer.selection import auto_search
-from mercer.selection.auto_calibration import conformal_quantiles, logistic_map, pair_maps, probabilities
 from mercer.selection.auto_kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at
+from mercer.selection.auto_regressor import conformal_quantiles
 from mercer.selection.auto_search import folds, sample
 from mercer.selection.race import Race
 
@@ -300,28 +300,6 @@ def test_probabilities_of_many_classes():
     assert model.score(X[700:], y[700:]) > 0.93
     assert log_loss(y[700:], p) < 0.35
     assert model.held_out_["values"].shape == (700, 10)
-
-
-def test_the_logistic_map_is_the_minimum_of_its_entropy_and_never_falls():
-    rng = np.random.default_rng(0)
-    f, yes = rng.normal(size=300), rng.uniform(size=300) < 0.3
-    f[yes] += 1.0
-    a, b = logistic_map(f, yes)
-    t = np.where(yes, (yes.sum() + 1) / (yes.sum() + 2), 1 / ((~yes).sum() + 2))
-    p = 1 / (1 + np.exp(-(a * f + b)))
-    assert abs(np.sum(p - t)) < 1e-6
-    assert abs(np.sum((p - t) * f)) < 1e-6
-    slope, offset = logistic_map(-f, yes)
-    assert slope > 0
-    assert 1 / (1 + np.exp(-offset)) == pytest.approx(yes.mean(), abs=0.02)
-
-
-def test_pairs_that_were_never_seen_have_a_map_all_the_same():
-    values = np.array([[1.0, np.nan, np.nan], [-1.0, np.nan, np.nan], [2.0, np.nan, np.nan]])
-    maps = pair_maps(values, np.array([0, 1, 0]), 3)
-    assert np.isfinite(maps["slope"]).all()
-    assert (maps["slope"] > 0).all()
-    assert probabilities(np.zeros((0, 3)), maps, 3).shape == (0, 3)
 
 
 def test_quantiles_hold_on_rows_that_were_not_seen():

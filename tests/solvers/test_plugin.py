@@ -75,7 +75,7 @@ def test_weights_and_signs():
     assert checked(RBF(1.0), X, y, C, found, 1e-8).converged
     assert found.values == pytest.approx(RBF(1.0)(X) @ found.coefficients)
     assert found.offset == 0.0
-    gaps = [row[2] for row in found.history]
+    gaps = [row.gap for row in found.history]
     assert gaps == sorted(gaps, reverse=True)
 
 

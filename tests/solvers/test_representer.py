@@ -370,8 +370,9 @@ def test_a_warm_start_is_where_it_ends(loss):
 def test_the_history_goes_down():
     X, y = conic.draw(Logistic(), 0, 60)
     found = fit(RBF(0.3), X, y, Logistic(), SquaredNorm(1e-5))
-    steps, primal, gap, support, seconds = np.array(found.history).T
+    steps, primal, dual, gap, support, seconds = np.array(found.history).T
     assert (np.diff(primal) <= 1e-9).all()
+    assert (dual <= found.certificate.primal * (1 + 1e-9)).all()
     assert gap[-1] <= 1e-8
     assert (np.diff(steps) >= 0).all()
     assert (np.diff(seconds) >= 0).all()

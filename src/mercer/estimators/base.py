@@ -21,9 +21,9 @@ from mercer.points.threads import cores
 from mercer.solvers import plan, solve
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual import Solution, SVMDual
+from mercer.solvers.history import history_table
 
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
-_HISTORY = np.dtype([("steps", "f8"), ("dual", "f8"), ("gap", "f8"), ("support", "f8"), ("seconds", "f8")])
 
 
 @dataclass
@@ -63,7 +63,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
             solution.offset, solution.half_width = central(statement.terms, solution)
         self._certificates = with_duality(gram, [s.certificate for s in solutions], [s.rows for s in statements])
         self._seconds = control.seconds
-        self._history = [s.history for s in solutions]
+        self._history = [list(map(tuple, s.history)) for s in solutions]
         if self.warm_start:
             self._warm = [(s.plus, s.minus) for s in solutions]
         return solutions
@@ -175,10 +175,16 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
         return combined(self._certificates, seconds=self._seconds, check=Recheck(self))
 
     @property
-    def history_(self) -> Any:
-        """The course of the fit: fields steps, dual, gap, support and seconds; for class pairs a tuple of such."""
+    def fit_status_(self) -> int:
+        """0 where the fit has reached `tol`, 1 where it ended before, as in scikit-learn."""
         check_is_fitted(self)
-        tables = tuple(np.array([tuple(row) for row in rows], dtype=_HISTORY) for rows in self._history)
+        return int(any(c.stopped != "converged" for c in self._certificates))
+
+    @property
+    def history_(self) -> Any:
+        """The course of the fit: fields steps, primal, dual, gap, support, seconds; for class pairs a tuple of such."""
+        check_is_fitted(self)
+        tables = tuple(history_table(rows) for rows in self._history)
         return tables[0] if len(tables) == 1 else tables
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined
 from mercer.estimators.base import Statement, SupportVectorMachine
+from mercer.estimators.calibration import pair_maps, probabilities
 from mercer.estimators.choosing import chosen_kernel
+from mercer.estimators.fold import dealt, held_out_values
 from mercer.estimators.functions import found_functions
-from mercer.estimators.labels import Labels
+from mercer.estimators.labels import Labels, shown
 from mercer.estimators.margins import classifier_table, zones
 from mercer.estimators.multiclass import Pairs, one_vs_rest, pair_values, votes
 from mercer.estimators.parameters import SEARCHED_KERNEL, Rules, check_parameters
@@ -27,6 +33,12 @@ from mercer.solvers.dual import Solution
 _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
 
 
+def _has_probabilities(model: Any) -> bool:
+    if not getattr(model, "probability", False):
+        raise AttributeError("probabilities are not available when probability=False; fit with probability=True.")
+    return True
+
+
 class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     """A classifier made of one machine for each pair of classes."""
 
@@ -37,6 +49,12 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     def _pair_terms(self, signs: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
         """Return the terms of `SVMDual` for one pair, from the labels +-1 and the weights of its samples."""
         raise NotImplementedError
+
+    def _on_part(self, labels: np.ndarray, weights: np.ndarray | None, rows: np.ndarray) -> Any:
+        """Return the model for some of the samples: with the class weights of all, and parameters that are feasible."""
+        part = copy.copy(self)
+        part.class_weight = dict(zip(self.classes_, self.class_weight_, strict=True))
+        return part
 
     def _scale(self, solution: Solution, training: Training) -> float:
         """Return what coefficients and offset are divided by so that f = +-1 on the margin."""
@@ -69,10 +87,33 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
             codes = codes[training.rows]
         pairs = Pairs(codes, len(self.classes_))
         statements = self._statements(training, pairs, codes)
+        folds = self._folds(codes) if self.probability else None
         solutions = self._solve(training, statements, X, y)
         self._assemble(training, data, pairs, codes, solutions)
         self._warn_unfinished(training, data, labels)
+        self.__dict__.pop("calibration_", None)  # of an earlier fit
+        if folds is not None:
+            self.calibration_ = self._calibration(training, labels, codes, folds)
         return self
+
+    def _folds(self, codes: np.ndarray) -> np.ndarray:
+        """Return the fold in which each sample is held out, to find probabilities."""
+        counts = np.bincount(codes)
+        if counts.min() < 2:
+            rare = shown(self.classes_[int(counts.argmin())])
+            warnings.warn(
+                f"class {rare} has one sample only, which cannot be both learned from and held out: its probabilities "
+                "are 1 / (1 + exp(-f)) of the margin f, and not calibrated. Give it more samples.",
+                stacklevel=3,
+            )
+        return dealt(codes, self.random_state)
+
+    def _calibration(
+        self, training: Training, labels: np.ndarray, codes: np.ndarray, folds: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        labels = labels if training.rows is None else labels[training.rows]
+        values = held_out_values(self, training, labels, folds, self._gram(training))
+        return pair_maps(values, codes, len(self.classes_), training.weights)
 
     def _statements(self, training: Training, pairs: Pairs, codes: np.ndarray) -> list[Statement]:
         weights = self._class_weights(codes, training.weights)
@@ -167,6 +208,46 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         else:
             chosen = [votes(piece, count) for piece in self._pieces(X)]
         return self.classes_[np.concatenate(chosen)]
+
+    # -- probabilities ----------------------------------------------------------------------------------
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, (n, classes), in the order of `classes_`.
+
+        A logistic map of the values of each pair (Platt 1999), fitted to samples that were held out in turn, and one
+        law from all pairs (Wu, Lin and Weng 2004). For two classes it rises with the decision function; `predict`
+        returns the side of the margin, whatever is more probable.
+        """
+        maps, X = self._maps(), self._read_new(X)
+        count = len(self.classes_)
+        return np.concatenate([probabilities(piece, maps, count) for piece in self._pieces(X)])
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def probA_(self) -> np.ndarray:
+        """A of 1 / (1 + exp(A f + B)) for each pair, as in scikit-learn: the probability of its first class."""
+        return -self._maps()["slope"]
+
+    @property
+    def probB_(self) -> np.ndarray:
+        """B of 1 / (1 + exp(A f + B)) for each pair; of two classes, f is minus the decision function."""
+        offset = self._maps()["offset"]
+        return offset if len(self.classes_) == 2 else -offset
+
+    def _maps(self) -> dict[str, np.ndarray]:
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                f"predict_proba is not available when fitted with probability=False: nothing was held out to learn it "
+                f"from. Fit this {type(self).__name__} again."
+            )
+        return self.calibration_
 
     # -- the solution looked at -------------------------------------------------------------------------
 

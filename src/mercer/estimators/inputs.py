@@ -78,7 +78,7 @@ def _rows_of_numbers(X: Any) -> Any:
 def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool, many: bool = False) -> tuple[np.ndarray, Any]:
     """Return the square matrix of similarities of the training samples, and the targets, if there are any."""
     if sparse.issparse(X):
-        raise TypeError("a precomputed kernel matrix cannot be sparse; pass X.toarray().")
+        raise TypeError("Sparse precomputed kernels are not supported; pass X.toarray().")
     if y is None:
         X = validate_data(estimator, X, **_MATRIX)
     else:
@@ -102,7 +102,7 @@ def check_symmetric(K: np.ndarray) -> None:
 def read_new_similarities(estimator: Any, X: Any, width: int) -> np.ndarray:
     """Return the similarities of new points to all training samples."""
     if sparse.issparse(X):
-        raise TypeError("a precomputed kernel matrix cannot be sparse; pass X.toarray().")
+        raise TypeError("Sparse precomputed kernels are not supported; pass X.toarray().")
     X = validate_data(estimator, X, reset=False, **_MATRIX)
     if X.shape[1] != width:
         raise ValueError(

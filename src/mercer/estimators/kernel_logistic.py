@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin
 
 from mercer.estimators.kernel_machine import KernelMachine
-from mercer.estimators.parameters import FINITE_PRICE, Rules
+from mercer.estimators.parameters import FINITE_PRICE, Rules, Unnecessary, is_real
 from mercer.losses import Logistic, Multinomial, SquaredNorm
 
 
@@ -28,6 +28,10 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         As for `KernelMachine`.
     max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype
         As for `SVC`.
+    penalty, l1_ratio
+        "l2" and 0, the only ones that a kernel has: the norm of f.
+    dual, intercept_scaling, random_state, n_jobs
+        Of scikit-learn's LogisticRegression; nothing here depends on them, and other values than its own are warned of.
 
     Attributes
     ----------
@@ -54,7 +58,16 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
     True
     """
 
-    _rules: ClassVar[Rules] = {"C": FINITE_PRICE}
+    _rules: ClassVar[Rules] = {
+        "C": FINITE_PRICE,
+        "penalty": (lambda v: isinstance(v, str) and v == "l2", "'l2': a kernel knows the norm of f and no other"),
+        "l1_ratio": (lambda v: v is None or (is_real(v) and v == 0), "0: a kernel knows the norm of f and no other"),
+    }
+    _unnecessary: ClassVar[Unnecessary] = {
+        "dual": (False, "the solver works on the coefficients of the kernel functions either way"),
+        "intercept_scaling": (1, "the offset is not penalised"),
+        "random_state": (None, "nothing is random"),
+    }
 
     def __init__(
         self,
@@ -75,6 +88,12 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        penalty: str = "l2",
+        l1_ratio: float = 0.0,
+        dual: bool = False,
+        intercept_scaling: float = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -92,6 +111,12 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _loss_object(self) -> Any:
         return Multinomial() if len(getattr(self, "classes_", ())) > 2 else Logistic()

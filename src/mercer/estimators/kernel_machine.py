@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.labels import Labels
 from mercer.estimators.loss_names import named_loss
+from mercer.estimators.margins import rest_table, tube_table, zones
 from mercer.estimators.parameters import check_parameters
 from mercer.estimators.representer import Part, RepresenterModel
-from mercer.losses import SquaredNorm
+from mercer.losses import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredHinge, SquaredNorm
 
 
 def _classifies(model: KernelMachine) -> bool:
@@ -22,6 +23,21 @@ def _classifies(model: KernelMachine) -> bool:
 
 def _has_probabilities(model: KernelMachine) -> bool:
     return _classifies(model) and hasattr(model._loss_object(), "inverse_link")
+
+
+def _has_zones(model: KernelMachine) -> bool:
+    if not isinstance(model._loss_object(), Hinge | SmoothedHinge | SquaredHinge):
+        raise AttributeError(f"zones are those of a margin at f = 1, which {model._loss_object()!r} has not.")
+    return True
+
+
+def _has_margins(model: KernelMachine) -> bool:
+    if not isinstance(model._loss_object(), Hinge | EpsilonInsensitive):
+        raise AttributeError(
+            f"margins are for Hinge and EpsilonInsensitive, whose coefficients have bounds; the loss is "
+            f"{model._loss_object()!r}."
+        )
+    return True
 
 
 def _one_of_two(values: np.ndarray) -> np.ndarray:
@@ -274,6 +290,36 @@ class KernelMachine(Labels, RepresenterModel):
         """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+    # -- the solution looked at -------------------------------------------------------------------------
+
+    @available_if(_has_zones)
+    def zones(self, X: Any) -> np.ndarray:
+        """Return the zone of each point, as `SVC.zones`; for more than two classes one column for each."""
+        check_is_fitted(self)
+        found = zones(self._values(self._read_new(X)))
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    @available_if(_has_margins)
+    def margins(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return what complementary slackness says of each sample: the table of `SVC.margins`, or of `SVR.margins`.
+
+        `alpha` is the size of the coefficient, whose bound is the weight of the sample over the strength of the
+        penalty: 1/s for s |f|² / 2. More than two classes are one table each, against the rest.
+        """
+        return (rest_table if _classifies(self) else tube_table)(self, X, y, sample_weight)
+
+    def _bounds(self, weights: np.ndarray, part: int = 0) -> np.ndarray:
+        """The largest coefficient of each sample in one of the problems."""
+        return np.asarray(self._price() * weights / self._strengths[part])
+
+    def _tube(self) -> float:
+        return float(self._loss_object().epsilon)
+
+    def _all_coefficients(self) -> np.ndarray:
+        return np.asarray(self._columns_[:, 0])
+
+    # -- scores -----------------------------------------------------------------------------------------
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return how good the predictions are, 1 at best.

@@ -73,7 +73,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         self._alphas, self._weights, self._rows = alphas, training.weights, training.rows
         self._strengths = [float(alpha) for alpha in alphas]
         self._certificates, self._seconds = [found.certificate], found.certificate.seconds
-        self._history = [found.history]
+        self._history = [list(map(tuple, found.history))]
         self._keep(training, data, found.coefficients, found.offsets, flat=target.ndim == 1)
         self.plan_ = found.plan
         self.n_iter_ = found.certificate.iterations

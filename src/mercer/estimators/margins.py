@@ -50,48 +50,57 @@ def classifier_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
             full = np.zeros(n)
             full[model.support_[at]] = np.abs(b)
             alpha, bound = full[rows], model._bounds(weight[rows], model._scales[p])
-        tables.append(
-            {
-                "sample": rows,
-                "alpha": alpha,
-                "margin": margin,
-                "slack": np.maximum(0.0, 1.0 - margin),
-                "role": _sides(alpha, bound, margin),
-                "kkt": _violation(alpha, bound, margin - 1.0),
-            }
-        )
-    index = _index(X, n)
+        tables.append(pandas.DataFrame(_columns(alpha, bound, margin), index=_index(X, n)[rows]))
     if len(tables) == 1:
-        table = tables[0]
-        return pandas.DataFrame({k: v for k, v in table.items() if k != "sample"}, index=index[table["sample"]])
-    parts = []
-    for (positive, negative), table in zip(pair_labels(model.classes_), tables, strict=True):
-        part = pandas.DataFrame({k: v for k, v in table.items() if k != "sample"})
-        part.index = pandas.MultiIndex.from_arrays(
-            [[positive] * len(part), [negative] * len(part), index[table["sample"]]],
-            names=["positive", "negative", "sample"],
-        )
-        parts.append(part)
-    return pandas.concat(parts)
+        return tables[0]
+    return pandas.concat(tables, keys=pair_labels(model.classes_), names=["positive", "negative", "sample"])
+
+
+def rest_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `KernelMachine.margins`, of one class against the rest where there are more than two."""
+    pandas = _pandas()
+    check_is_fitted(model)
+    data = model._read_new(X)
+    codes = model._codes(y)
+    n = _length(data, codes)
+    values = model._values(data)
+    known = _is_training(model, data)
+    weight = model.class_weight_[codes] * _full_weights(sample_weight, n)
+    tables = []
+    for p, c in enumerate([1] if len(model.classes_) == 2 else range(len(model.classes_))):
+        alpha = bound = np.full(n, np.nan)
+        if known:
+            alpha, bound = np.abs(model._columns_[:, p]), model._bounds(weight, p)
+        margin = np.where(codes == c, 1.0, -1.0) * values[:, p]
+        tables.append(pandas.DataFrame(_columns(alpha, bound, margin), index=_index(X, n)))
+    return tables[0] if len(tables) == 1 else pandas.concat(tables, keys=model.classes_, names=["positive", "sample"])
+
+
+def _columns(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "alpha": alpha,
+        "margin": margin,
+        "slack": np.maximum(0.0, 1.0 - margin),
+        "role": _sides(alpha, bound, margin),
+        "kkt": _violation(alpha, bound, margin - 1.0),
+    }
 
 
 def tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Return the table of `SVR.margins`."""
+    """Return the table of `SVR.margins`, and of other machines with a tube."""
     pandas = _pandas()
     check_is_fitted(model)
     data = model._read_new(X)
     y = column_or_1d(y).astype(np.float64)
     n = _length(data, y)
-    residual = y - model._values(data)
+    residual = y - model._values(data).ravel()
     epsilon = model._tube()
     alpha = bound = np.full(n, np.nan)
     side = np.sign(residual)
     if _is_training(model, data):
-        alpha = np.zeros(n)
-        alpha[model.support_] = np.abs(model.dual_coef_[0])
-        side = np.where(alpha > 0, 0.0, side)
-        side[model.support_] = np.sign(model.dual_coef_[0])
-        bound = model.C * _full_weights(sample_weight, n)
+        b = model._all_coefficients()
+        alpha, side = np.abs(b), np.where(b != 0, np.sign(b), side)
+        bound = model._bounds(_full_weights(sample_weight, n))
     excess = side * residual - epsilon
     names = ("inside the tube", "on the tube", "outside the tube")
     return pandas.DataFrame(
@@ -115,8 +124,7 @@ def one_class_table(model: Any, X: Any, sample_weight: Any) -> Any:
     n = len(values)
     alpha = bound = np.full(n, np.nan)
     if _is_training(model, data):
-        alpha = np.zeros(n)
-        alpha[model.support_] = model.dual_coef_[0]
+        alpha = model._all_coefficients()
         bound = _full_weights(sample_weight, n)
     return pandas.DataFrame(
         {
@@ -165,15 +173,20 @@ def _is_training(model: Any, data: Any) -> bool:
     n = data.shape[0] if hasattr(data, "shape") else len(data)
     if n != model.shape_fit_[0] or (hasattr(data, "shape") and tuple(data.shape) != tuple(model.shape_fit_)):
         return False
-    if not len(model.support_):
+    if hasattr(model, "X_fit_"):
+        mine, theirs = model.X_fit_, data
+    elif not len(model.support_):
         return True
-    if model._kind == "similarities":
+    elif model._kind == "similarities":
         return bool(np.array_equal(data[np.ix_(model.support_, model.support_)], model.kernel_.matrix))
-    mine, theirs = model.support_vectors_, Points(data).take(model.support_).data
+    else:
+        mine, theirs = model.support_vectors_, Points(data).take(model.support_).data
     if hasattr(mine, "nnz"):
         return bool((mine != theirs).nnz == 0)
     if not hasattr(mine, "shape"):
         return _same(list(mine), list(theirs))
+    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+        return bool(np.array_equal(mine, theirs))
     return bool(np.array_equal(np.asarray(mine, dtype=object), np.asarray(theirs, dtype=object)))
 
 

@@ -33,17 +33,22 @@ class NuSVC(PairwiseClassifier):
         As for `SVC`. `class_weight` multiplies the sample weights (scikit-learn's NuSVC ignores it).
     decision_function_shape, break_ties, verbose, budget, checkpoint, warm_start, dtype
         As for `SVC`.
+    probability, random_state, shrinking, cache_size
+        As for `SVC`.
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_,
+    fit_status_
         As in scikit-learn.
     kernel_, certificate_, function_, margin_width_, plan_, history_
         As for `SVC`; the certificate speaks of f before it is divided by rho.
+    calibration_, probA_, probB_
+        As for `SVC`.
 
     Notes
     -----
-    Differences from scikit-learn are those of `SVC`.
+    docs/svm.md lists the differences from scikit-learn.
 
     Examples
     --------
@@ -74,6 +79,10 @@ class NuSVC(PairwiseClassifier):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        probability: bool = False,
+        random_state: Any = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -91,17 +100,31 @@ class NuSVC(PairwiseClassifier):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.probability = probability
+        self.random_state = random_state
+        self.shrinking = shrinking
+        self.cache_size = cache_size
 
     def _statements(self, training: Training, pairs: Pairs, codes: np.ndarray) -> list[Statement]:
-        weights = self.class_weight_[codes] * (1.0 if training.weights is None else training.weights)
-        sizes = np.sort(np.bincount(codes, weights, len(self.classes_)))
-        largest = 2 * sizes[0] / (sizes[0] + sizes[-1])
+        largest, sizes = self._largest(codes, training.weights)
         if self.nu > largest * (1 + 1e-12):
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu:g}, but with classes of weight {sizes[0]:g} and "
                 f"{sizes[-1]:g} the largest feasible nu is {largest:.6g}. Lower nu, or use SVC."
             )
         return super()._statements(training, pairs, codes)
+
+    def _largest(self, codes: np.ndarray, weights: np.ndarray | None) -> tuple[float, np.ndarray]:
+        """Return the largest feasible nu, and what the classes weigh, ascending."""
+        weights = self.class_weight_[codes] * (1.0 if weights is None else weights)
+        sizes = np.sort(np.bincount(codes, weights, len(self.classes_)))
+        return float(2 * sizes[0] / (sizes[0] + sizes[-1])), sizes
+
+    def _on_part(self, labels: np.ndarray, weights: np.ndarray | None, rows: np.ndarray) -> Any:
+        part = super()._on_part(labels, weights, rows)
+        codes = part._encode(labels[rows])
+        part.nu = min(self.nu, part._largest(codes, None if weights is None else weights[rows])[0])
+        return part
 
     def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
         return weights / scale

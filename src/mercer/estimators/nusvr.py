@@ -25,21 +25,21 @@ class NuSVR(TubeRegressor):
         The price of leaving the tube, > 0 and finite.
     kernel, degree, gamma, coef0, tol
         As for `SVC`.
-    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype
+    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype, shrinking, cache_size
         As for `SVC`.
 
     Attributes
     ----------
     epsilon_
         Half the width of the tube that was found.
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_, fit_status_
         As in scikit-learn.
     kernel_, certificate_, function_, plan_, history_
         As for `SVC`.
 
     Notes
     -----
-    Differences from scikit-learn are those of `SVC`.
+    docs/svm.md lists the differences from scikit-learn.
 
     Examples
     --------
@@ -69,6 +69,8 @@ class NuSVR(TubeRegressor):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        shrinking: bool = True,
+        cache_size: float = 200,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -84,6 +86,8 @@ class NuSVR(TubeRegressor):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.shrinking = shrinking
+        self.cache_size = cache_size
 
     @property
     def epsilon_(self) -> float:

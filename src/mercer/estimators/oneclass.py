@@ -26,21 +26,21 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         As for `SVC`.
     nu
         At most this share of the samples lies outside, 0 < nu <= 1; at least this share are support vectors.
-    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype
+    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype, shrinking, cache_size
         As for `SVC`.
 
     Attributes
     ----------
     offset_
         rho: `decision_function` is `score_samples` minus this.
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_, fit_status_
         As in scikit-learn: the coefficients sum to nu times the sum of the weights.
     kernel_, certificate_, function_, plan_, history_
         As for `SVC`.
 
     Notes
     -----
-    Differences from scikit-learn are those of `SVC`.
+    docs/svm.md lists the differences from scikit-learn.
 
     Examples
     --------
@@ -68,6 +68,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        shrinking: bool = True,
+        cache_size: float = 200,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -82,6 +84,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.shrinking = shrinking
+        self.cache_size = cache_size
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the region.

@@ -70,6 +70,7 @@ _RULES: Rules = {
     ),
     "decision_function_shape": (lambda v: v in ("ovr", "ovo"), "'ovr' or 'ovo'"),
     "break_ties": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "probability": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
     "warm_start": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
     "dtype": (lambda v: isinstance(v, str) and v in ("auto", "float32", "float64"), "'auto', 'float32' or 'float64'"),
     "loss": (

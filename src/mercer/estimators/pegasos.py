@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.certify import Certificate, combined, product, why_indefinite, with_duality, without_duality
 from mercer.estimators.online import OnlineClassifier
@@ -200,7 +200,7 @@ class Recheck:
         model, c = self.model, self.model._coefficients
         if len(y) != c.shape[1]:
             raise ValueError(f"the model was fitted to {c.shape[1]} points; X and y have {len(y)}.")
-        labels = model._signs(np.searchsorted(model.classes_, np.asarray(y)))
+        labels = model._signs(np.searchsorted(model.classes_, column_or_1d(y)))
         kernel = getattr(model, "kernel_", None)
 
         def times(row: np.ndarray) -> np.ndarray:

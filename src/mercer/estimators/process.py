@@ -26,11 +26,12 @@ from mercer.points.budget import Budget
 from mercer.solvers.gp import Evidence, fill, unit_of_claims
 from mercer.solvers.gp_posterior import ByFactor, ByGradients, Posterior
 from mercer.solvers.gp_space import Space
+from mercer.solvers.history import HISTORY
 from mercer.solvers.inverse import inverse_diagonal
 
 _SMALL = 1 << 25  # bytes that are within any budget
 _PAID = 5  # likelihoods of all rows, of which each costs eight times the operations of a low rank, or more
-_HISTORY = np.dtype([("rows", "i8"), ("likelihood", "f8"), ("seconds", "f8")])
+_HISTORY = np.dtype([*((name, HISTORY[name]) for name in HISTORY.names or ()), ("rows", "i8"), ("likelihood", "f8")])
 
 
 class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
@@ -379,9 +380,14 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
     @property
     def history_(self) -> np.ndarray:
-        """The course of the search: fields rows, likelihood and seconds, one row for each evaluation."""
+        """The course of the search, one row for each evaluation: the fields of other machines, rows and likelihood.
+
+        `primal` is what is minimised, minus the likelihood of so many rows; there is no dual.
+        """
         check_is_fitted(self)
-        return np.array(self._history, dtype=_HISTORY)
+        nan = math.nan
+        rows = [(i, -value, nan, nan, n, at, n, value) for i, (n, value, at) in enumerate(self._history, start=1)]
+        return np.array(rows, dtype=_HISTORY)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

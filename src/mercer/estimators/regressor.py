@@ -26,6 +26,10 @@ class TubeRegressor(RegressorMixin, SingleMachine):
         """Half the width of the tube."""
         raise NotImplementedError
 
+    def _bounds(self, weights: np.ndarray) -> np.ndarray:
+        """The largest coefficient of each sample."""
+        return np.asarray(self.C * weights)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Find the flattest function that keeps most targets in the tube.
 

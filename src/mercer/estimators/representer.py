@@ -23,10 +23,10 @@ from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
+from mercer.solvers.history import history_table
 from mercer.solvers.representer import Minimiser, Representer, plan, solve
 
 _FAR = 1e140  # as in `mercer.solvers.ridge`
-_HISTORY = np.dtype([("steps", "f8"), ("primal", "f8"), ("gap", "f8"), ("support", "f8"), ("seconds", "f8")])
 
 
 @dataclass
@@ -74,7 +74,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
             gram = self._gram(training)
             found = self._minimised(gram, target, training.weights, control, starts)
         self._certificates = with_duality(gram, [m.certificate for m in found], [None] * len(found))
-        self._history = [m.history for m in found]
+        self._history = [list(map(tuple, m.history)) for m in found]
         self._strengths = [m.strength for m in found]
         self._seconds = control.seconds
         if self.warm_start:
@@ -183,9 +183,9 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
 
     @property
     def history_(self) -> Any:
-        """The course of the fit: fields steps, primal, gap, support and seconds; for several problems a tuple."""
+        """The course of the fit, with the fields of `SVC.history_`; for several problems a tuple."""
         check_is_fitted(self)
-        tables = tuple(np.array([tuple(row) for row in rows], dtype=_HISTORY) for rows in self._history)
+        tables = tuple(history_table(rows, known="primal") for rows in self._history)
         return tables[0] if len(tables) == 1 else tables
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:

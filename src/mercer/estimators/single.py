@@ -54,11 +54,15 @@ class SingleMachine(SupportVectorMachine):
         check_is_fitted(self)
         return found_functions(self.kernel_, self._support_points(), self.dual_coef_.T, self.intercept_, single=True)
 
+    def _all_coefficients(self) -> np.ndarray:
+        """The coefficient of every sample that was given."""
+        b = np.zeros(self.shape_fit_[0])
+        b[self.support_] = self.dual_coef_[0]
+        return b
+
     def _rechecked_target(self, data: Any, target: np.ndarray, sample_weight: Any) -> Certificate:
         training = self._training(data, sample_weight, self.kernel_)
-        n = self.shape_fit_[0]
-        b, both = np.zeros(n), np.zeros(n)
-        b[self.support_] = self.dual_coef_[0]
+        b, both = self._all_coefficients(), np.zeros(self.shape_fit_[0])
         both[self._both[0]] = self._both[1]
         if training.rows is not None:
             b, both = b[training.rows], both[training.rows]

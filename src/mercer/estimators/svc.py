@@ -48,10 +48,18 @@ class SVC(PairwiseClassifier):
     dtype
         The arithmetic of kernel values: "float32", "float64", or "auto" to choose by tol, size and kernel. Sums are
         kept in float64 either way.
+    probability
+        Whether to fit `predict_proba`, by five more machines that each hold out a fifth of the samples; time_limit
+        allows them as long again.
+    random_state
+        Which samples are held out together: a seed or a generator; None for always the same.
+    shrinking, cache_size
+        Of scikit-learn's, without effect here: the solver needs no such advice, and `budget` bounds the memory.
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_,
+    fit_status_
         As in scikit-learn (`dual_coef_` is an array for sparse X too).
     kernel_
         The kernel object, with every parameter resolved. (kernel="precomputed": of the support vectors.)
@@ -62,16 +70,16 @@ class SVC(PairwiseClassifier):
         the offset is no part of it.
     plan_, history_
         How the problem was solved and why; the course of the gap.
+    calibration_, probA_, probB_
+        For probability=True: "slope" and "offset" of the logistic map of each pair (and the "power" of
+        the law they give); slopes and offsets in scikit-learn's signs.
     account_
         For kernel="auto": what was tried, and why the winner won.
 
     Notes
     -----
-    Where this differs from `sklearn.svm.SVC`: `tol` bounds the objective, not a gradient, so the same value is
-    stricter; `budget` replaces `cache_size`, and there is no `shrinking` to switch off; there is no `predict_proba`,
-    whose five-fold fit behind the scenes contradicts `predict`: use `sklearn.calibration.CalibratedClassifierCV`.
-    Models fitted to dense data predict on sparse data and the other way round. Negative sample weights are an error
-    rather than dropped, and `support_` counts all samples given, those of weight 0 included.
+    docs/svm.md lists where this differs from `sklearn.svm.SVC`. Above all `tol` bounds the objective, not a gradient,
+    so the same value is stricter.
 
     Examples
     --------
@@ -104,6 +112,10 @@ class SVC(PairwiseClassifier):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        probability: bool = False,
+        random_state: Any = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -121,6 +133,10 @@ class SVC(PairwiseClassifier):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.probability = probability
+        self.random_state = random_state
+        self.shrinking = shrinking
+        self.cache_size = cache_size
 
     def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
         return self.C * weights

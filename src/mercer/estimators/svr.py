@@ -22,19 +22,19 @@ class SVR(TubeRegressor):
         The price of leaving the tube, > 0 and finite.
     epsilon
         Half the width of the tube, >= 0.
-    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype
+    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype, shrinking, cache_size
         As for `SVC`.
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, n_iter_, shape_fit_, coef_, fit_status_
         As in scikit-learn (`dual_coef_` is an array for sparse X too).
     kernel_, certificate_, function_, plan_, history_
         As for `SVC`.
 
     Notes
     -----
-    Differences from scikit-learn are those of `SVC`: `tol` is a relative duality gap, `budget` replaces `cache_size`.
+    docs/svm.md lists the differences from scikit-learn.
 
     Examples
     --------
@@ -63,6 +63,8 @@ class SVR(TubeRegressor):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        shrinking: bool = True,
+        cache_size: float = 200,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -78,6 +80,8 @@ class SVR(TubeRegressor):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.shrinking = shrinking
+        self.cache_size = cache_size
 
     def _tube(self) -> float:
         return float(self.epsilon)

@@ -12,7 +12,7 @@ from scipy import sparse
 from mercer.certify import Certificate
 from mercer.estimators.base import Recheck
 from mercer.estimators.expansion import Expansion
-from mercer.io.selection_checks import check_automatic, check_columns, check_search, check_series, require
+from mercer.io.selection_checks import check_automatic, check_columns, check_maps, check_search, check_series, require
 from mercer.kernels import Kernel
 from mercer.rkhs import MercerExpansion
 from mercer.rkhs.centres import size_of
@@ -113,6 +113,8 @@ def _check_model(model: Any) -> None:
         check_search(found, name)
     if "account_" in found:
         check_automatic(found, name)
+    if "calibration_" in found:
+        check_maps(found["calibration_"], len(found.get("classes_", ())), name)
     if "expansion_" in found:
         require(isinstance(found["expansion_"], MercerExpansion), f"expansion_ of {name} is an expansion")
 

@@ -112,8 +112,6 @@ def check_automatic(found: dict[str, Any], name: str) -> None:
         columns = found["results_"]
         right = isinstance(columns, dict) and all(isinstance(c, list | np.ndarray) for c in columns.values())
         require(right and len({len(c) for c in columns.values()}) == 1, f"results_ of {name} has columns of one length")
-    if "calibration_" in found:
-        _check_maps(found["calibration_"], len(found.get("classes_", ())), name)
     if "residuals_" in found:
         rest = found["residuals_"]
         require(_numbers(rest, 1) and len(rest) > 0, f"residuals_ of {name} are numbers")
@@ -122,11 +120,14 @@ def check_automatic(found: dict[str, Any], name: str) -> None:
         require(found["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
 
 
-def _check_maps(maps: Any, classes: int, name: str) -> None:
+def check_maps(maps: Any, classes: int, name: str) -> None:
+    """Check what makes probabilities of margins: a map for each pair of classes, and the power of them all."""
     pairs = classes * (classes - 1) // 2
     right = isinstance(maps, dict) and {"slope", "offset"} <= set(maps)
     right = right and all(_numbers(maps[key], 1) and len(maps[key]) == pairs for key in ("slope", "offset"))
     require(right and (maps["slope"] > 0).all(), f"calibration_ of {name} has a rising map for each of {pairs} pairs")
+    power = maps.get("power", np.ones(1))
+    require(_numbers(power, 1) and power.shape == (1,) and power[0] > 0, f"the power of {name} is a number above 0")
 
 
 # -- expansions -------------------------------------------------------------------------------------------

@@ -49,3 +49,8 @@ class KnownRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the known values."""
         return self.values[X]
+
+
+def known(model: Any, values: np.ndarray) -> KnownClassifier | KnownRegressor:
+    """Return what stands for a machine whose values, (points, pairs), are known."""
+    return KnownClassifier(model, values) if isinstance(model, PairwiseClassifier) else KnownRegressor(values[:, 0])

@@ -11,12 +11,12 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.estimators import SVC
+from mercer.estimators.calibration import pair_maps, probabilities
 from mercer.estimators.labels import as_given, numbered, shown
 from mercer.estimators.multiclass import pair_index
 from mercer.points.words import count
 from mercer.selection.auto_account import scoring_name
 from mercer.selection.auto_base import AutoModel
-from mercer.selection.auto_calibration import pair_maps, probabilities
 
 _C = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
 
@@ -67,7 +67,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     held_out_
         "rows" that were held out in turn, and "values": their decision function (predictions) by models of the others.
     calibration_
-        "slope" and "offset" of the logistic map from margins to probabilities, for each pair of classes.
+        "slope" and "offset" of the logistic map from margins to probabilities, for each pair of classes; for more than
+        two classes the "power" that the law of all pairs is raised to.
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     timings_

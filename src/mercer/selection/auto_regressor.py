@@ -18,7 +18,6 @@ from mercer.points.words import count
 from mercer.selection.answers import KnownRegressor
 from mercer.selection.auto_account import scoring_name
 from mercer.selection.auto_base import AutoModel
-from mercer.selection.auto_calibration import conformal_quantiles
 
 _ALPHA = np.logspace(1, -5, 13)
 _MANY, _LEAST = 5000, 9e-5  # rows from which on no smaller alpha is tried: the last fit would hardly end
@@ -156,3 +155,25 @@ def _scored_back(target: np.ndarray, predicted: np.ndarray, scorer: Any) -> floa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return float(scorer(KnownRegressor(_exp(predicted)), np.arange(len(target)), _exp(target)))
+
+
+def conformal_quantiles(residuals: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
+    """Return quantiles of residuals on the safe side: ranks among n + 1, rounded away from the middle.
+
+    Parameters
+    ----------
+    residuals
+        y - f at points that f was not fitted to, ascending.
+    quantiles
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> conformal_quantiles(np.arange(1.0, 10.0), np.array([0.1, 0.5, 0.85]))
+    array([1., 5., 9.])
+    """
+    n = len(residuals)
+    rank = quantiles * (n + 1)
+    rank = np.where(quantiles > 0.5, np.ceil(rank - 1e-9), np.floor(rank + 1e-9))
+    return np.asarray(residuals[np.clip(rank.astype(np.intp), 1, n) - 1])

@@ -14,12 +14,13 @@ import numpy as np
 
 from mercer.estimators.choosing import asks_for_choice
 from mercer.estimators.classifier import PairwiseClassifier
+from mercer.estimators.fold import Data, Fit, Start
 from mercer.estimators.parameters import check_parameters
 from mercer.estimators.regressor import TubeRegressor
 from mercer.kernels import Kernel, Precomputed
 from mercer.points import Points
 from mercer.points.threads import cores
-from mercer.selection.cell import Data, Fit, Start
+from mercer.selection.answers import known
 from mercer.selection.matrices import Matrices
 from mercer.selection.work import Work
 from mercer.solvers import Control
@@ -159,7 +160,8 @@ class Machines:
         try:
             fit = self._fit(kernel, candidate, self.work.splits[fold][0])
             start = fit.solve(start)
-            self.work.score_known(cell, fit.answer, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self.work.score_known(cell, lambda rows: known(fit.model, fit.values(rows)), seconds)
         except Exception:  # the plain way says what is wrong, or gives the error score
             self.work.keep(cell, self.work.trial(cell))
             return None

@@ -118,9 +118,9 @@ def solve_boxed(boxed: Boxed, journal: Journal, tol: float) -> Point:
         square = float(a @ f)
     begun = journal.steps
     journal.steps += claim.iterations
-    for steps, lower, gap, support, seconds in done.history:
-        upper = scaled(lower / (1.0 - gap)) if gap < 1.0 else math.inf  # the gap is relative to the primal
-        journal.history.append((begun + steps, upper, gap, support, seconds))
+    for row in done.history:
+        at = begun + row.steps
+        journal.history.append(row._replace(steps=at, primal=scaled(row.primal), dual=scaled(row.dual)))
     primal, dual_value = scaled(claim.primal), scaled(claim.dual)
     rounding = scaled(claim.rounding) + 4.0 * EPS * abs(primal)
     return Point(

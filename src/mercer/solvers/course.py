@@ -12,6 +12,7 @@ from mercer.points import Comparison
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
+from mercer.solvers.history import Row
 from mercer.solvers.matrix import Cached, Held, Matrix, Streamed, give_back, hidden_gap, hides, scratch
 from mercer.solvers.planning import Method
 from mercer.solvers.state import Bounds, State, dot
@@ -31,7 +32,7 @@ class Course(ABC):
         held = self.matrix.values if isinstance(self.matrix, Held) else None
         self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
         self.steps = 0
-        self.history: list[tuple[float, ...]] = []
+        self.history: list[Row] = []
         self.checkpoint = Checkpoint(control, self.state)
         self.checkpoint.restore()
         self.drift = 0.0  # squared length of all moves: what rounding has had to work on
@@ -133,7 +134,7 @@ class Course(ABC):
         tol, size = self.control.tol, max(abs(bounds.primal), abs(bounds.dual))
         if bounds.relative_gap > tol:
             return False
-        before = self.history[-2][1] if len(self.history) > 1 else -math.inf
+        before = self.history[-2].dual if len(self.history) > 1 else -math.inf
         return bounds.relative_gap <= _SETTLED * tol or bounds.dual - before <= _SETTLED * tol * size
 
     def _note(self) -> Bounds:
@@ -141,7 +142,7 @@ class Course(ABC):
         bounds = self._known = s.bounds()
         support = int(np.count_nonzero(s.coefficients))
         gap = bounds.relative_gap
-        self.history.append((self.steps, bounds.dual, gap, support, self.control.seconds))
+        self.history.append(Row(self.steps, bounds.primal, bounds.dual, gap, support, self.control.seconds))
         self._asked_to_stop = self.control.tell(iteration=self.steps, gap=gap, dual=bounds.dual, support=support)
         self.checkpoint.write_now_and_then()
         return bounds
@@ -152,8 +153,9 @@ class Course(ABC):
     def _stuck(self, violation: float) -> bool:
         """Whether rounding is all that is left, by its size or because nothing has improved for a while."""
         recent = self.history[-6:]
-        gained = recent[-1][1] - recent[0][1]
-        still = len(recent) == 6 and gained <= 1e-12 * abs(recent[-1][1]) and min(r[2] for r in recent) == recent[0][2]
+        last, first = recent[-1], recent[0]
+        still = len(recent) == 6 and last.dual - first.dual <= 1e-12 * abs(last.dual)
+        still = still and min(row.gap for row in recent) == first.gap
         return still or violation <= self.state.floor
 
     def _unit(self) -> float:

@@ -18,6 +18,7 @@ from mercer.solvers.conjugate import Ahead, Directions, settle
 from mercer.solvers.control import Control
 from mercer.solvers.course import CHUNK, FLOOR, Course
 from mercer.solvers.dual import SVMDual
+from mercer.solvers.history import Row
 from mercer.solvers.planning import Method
 from mercer.solvers.state import dot
 
@@ -197,12 +198,12 @@ class Decomposition(Course):
             return CRAWLS
         if self.outer % self._every == 0 and (reason := self._watch()) is not None:
             return reason
-        last = self.history[-1] if self.history else (0, 0.0, math.inf, 0, 0.0)
-        if self.control.report is not None and self.control.seconds - last[4] > 0.2:
+        last = self.history[-1] if self.history else Row(0, math.nan, 0.0, math.inf, 0, 0.0)
+        if self.control.report is not None and self.control.seconds - last.seconds > 0.2:
             dual = self.state.dual
             support = int(np.count_nonzero(self.state.coefficients))
-            self.history.append((self.steps, dual, last[2], support, self.control.seconds))
-            if self.control.tell(iteration=self.steps, gap=last[2], dual=dual, support=support):
+            self.history.append(Row(self.steps, math.nan, dual, last.gap, support, self.control.seconds))
+            if self.control.tell(iteration=self.steps, gap=last.gap, dual=dual, support=support):
                 return "stopped by the callback"
         return self.control.exhausted(self.steps)
 

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points import Points
+from mercer.solvers.history import Row
 
 Offset = Literal["free", "split", "none"]
 
@@ -97,7 +98,7 @@ class Solution:
     certificate
         The claim, not yet attached to a model.
     history
-        One row (steps, dual, relative gap, support vectors, seconds) per outer iteration.
+        A row per outer iteration.
     """
 
     plus: np.ndarray
@@ -106,7 +107,7 @@ class Solution:
     values: np.ndarray
     certificate: Certificate
     half_width: float = 0.0
-    history: list[tuple[float, ...]] = field(default_factory=list)
+    history: list[Row] = field(default_factory=list)
 
     @property
     def coefficients(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.solvers.control import Control
+from mercer.solvers.history import Row
 from mercer.solvers.saved import Saved
 
 FLOOR = "at the limit of float64"
@@ -33,7 +34,7 @@ class Journal:
     identity: Iterable[Any] = ()
     quiet: bool = False
     steps: int = 0
-    history: list[tuple[float, ...]] = field(default_factory=list)
+    history: list[Row] = field(default_factory=list)
     asked_to_stop: bool = False
 
     def __post_init__(self) -> None:
@@ -47,12 +48,13 @@ class Journal:
         """Tell where the run stands, and `keep` it in the history; `gap` is relative, and may be an estimate."""
         control = self.control
         support = int(np.count_nonzero(a.any(axis=1) if a.ndim == 2 else a))
+        dual = primal - gap * abs(primal) if gap < math.inf else -math.inf
         if keep:
-            self.history.append((self.steps, primal, gap, support, control.seconds))
+            known = dual if math.isfinite(dual) else math.nan
+            self.history.append(Row(self.steps, primal, known, gap, support, control.seconds))
         if self.quiet:
             return
         if control.report is not None:
-            dual = primal - gap * abs(primal) if gap < math.inf else -math.inf
             try:
                 self.asked_to_stop |= control.tell(iteration=self.steps, gap=gap, dual=dual, support=support)
             except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual import Solution
+from mercer.solvers.history import Row
 
 _SHRINK = 0.1  # factor of the smoothing from one stage to the next
 _SMALLEST = 1e-14  # smoothing below which rounding decides
@@ -77,7 +78,7 @@ class _Descent:
         self.a = np.zeros(len(y))
         self.Ka = np.zeros(len(y))
         self.steps = 0
-        self.history: list[tuple[float, ...]] = []
+        self.history: list[Row] = []
         self.last = self.a  # the last minimiser of a quadratic piece
         self.best = self._claim(self.a)
 
@@ -90,7 +91,7 @@ class _Descent:
             idle = 0 if self._improve(h) else idle + 1
             gap = _relative(*self.best[1:])
             support = int(np.count_nonzero(self.best[0]))
-            self.history.append((self.steps, self.best[2], gap, support, self.control.seconds))
+            self.history.append(Row(self.steps, *self.best[1:], gap, support, self.control.seconds))
             if gap <= self.control.tol:
                 stopped = "converged"
             elif self.control.tell(iteration=self.steps, gap=gap, dual=self.best[2], support=support):

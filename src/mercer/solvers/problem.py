@@ -12,6 +12,7 @@ from mercer.gram import Gram
 from mercer.losses.base import check_elementwise
 from mercer.losses.penalties import SquaredNorm
 from mercer.solvers.control import check_vector
+from mercer.solvers.history import Row
 
 
 @dataclass
@@ -123,7 +124,7 @@ class Minimiser:
         Primal, dual and gap. For a loss that is not convex the gap is the squared norm of the gradient in H over twice
         the strength, and `stationary` says so.
     history
-        One row (steps, primal, relative gap, support, seconds) now and then.
+        A row now and then.
     strength
         The strength of the squared-norm problem that has the same minimiser.
     """
@@ -132,6 +133,6 @@ class Minimiser:
     offset: float | np.ndarray
     values: np.ndarray
     certificate: Certificate
-    history: list[tuple[float, ...]]
+    history: list[Row]
     strength: float
     systems: Any = field(default=None, repr=False)  # kept alive for the next problem on the same matrix

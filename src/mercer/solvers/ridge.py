@@ -15,6 +15,7 @@ from mercer.solvers.cholesky import diagnose, equal_rows, rounding
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.equation import Singular
 from mercer.solvers.feature_space import FeatureSpace
+from mercer.solvers.history import Row
 from mercer.solvers.saved import Saved
 from mercer.solvers.systems import Systems
 
@@ -85,7 +86,7 @@ class RidgeSolution:
     certificate: Certificate
     residual: np.ndarray
     plan: str
-    history: list[tuple[float, ...]] = field(default_factory=list)
+    history: list[Row] = field(default_factory=list)
     diagnosis: str = ""
 
 
@@ -170,7 +171,7 @@ class _Ridge:
         self.Y = Y
         self.length = np.linalg.norm(Y, axis=0)
         self.systems = Systems(problem.gram, control, method=method, rank=rank)
-        self.history: list[tuple[float, ...]] = []
+        self.history: list[Row] = []
         self.iterations = 0
         self.diagnosis = ""
 
@@ -194,17 +195,32 @@ class _Ridge:
         yield from (self.Y, self.alpha, self.w, np.array([self.problem.intercept]))
         yield self.systems.products.values(some, some, False)
 
+    @property
+    def _far(self) -> bool:
+        """Whether the squares of the targets' sizes are no numbers."""
+        return bool((self.size > _FAR).any() or (self.size < 1 / _FAR).any())
+
+    @property
+    def _unit(self) -> np.ndarray:
+        """The units of the objectives, which are found for targets of size 1."""
+        return np.ones(len(self.size)) if self._far else self.size**2
+
     def _watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray, A: np.ndarray) -> str | None:
         control, m = self.control, len(self.alpha)
         self.saved.write_now_and_then(A)
         # At the solution the objective is alpha y'a / 2; the residual r adds |r|^2 / 2 to the gap.
-        primal = float(0.5 * (self.alpha * np.einsum("ij,ij->j", self.Y, A[:, :m])).sum())
-        targets = columns < m
-        rest = residual[targets] * self.length[columns[targets]]
-        gap = 0.5 * float(self.w.mean()) * float(rest @ rest)
+        a, unit = A[:, :m], self._unit
+        if self.problem.intercept:
+            ones = A[:, m + np.searchsorted(self.strengths, self.alpha)]
+            total = ones.sum(axis=0)
+            a = a - ones * np.divide(a.sum(axis=0), total, out=np.zeros(m), where=total != 0)
+        primal = float(0.5 * (self.alpha * unit * np.einsum("ij,ij->j", self.Y, a)).sum())
+        targets = columns[columns < m]
+        rest = residual[columns < m] * self.length[targets]
+        gap = 0.5 * float(self.w.mean()) * float(unit[targets] @ rest**2)
         relative = gap / max(primal, gap, 1e-300)
         at = self.iterations + iterations
-        self.history.append((at, primal, relative, len(self.w), control.seconds))
+        self.history.append(Row(at, primal, primal - gap, relative, len(self.w), control.seconds))
         if control.tell(iteration=at, gap=relative, dual=primal - gap, support=len(self.w)):
             return "stopped by the caller"
         return f"max_iter={control.max_iter} reached" if 0 <= control.max_iter <= at else None
@@ -389,10 +405,9 @@ class _Ridge:
     def _finish(self, stopped: str) -> RidgeSolution:
         problem, size = self.problem, self.size
         shape = np.shape(problem.Y)
-        far = bool((size > _FAR).any() or (size < 1 / _FAR).any())
-        unit = np.ones(len(size)) if far else size**2
+        unit = self._unit
         text = "ridge: " + self.systems.plan
-        if far:
+        if self._far:
             text += f"; objectives in units of {size.max():.3g} squared"
         certificate = Certificate(
             primal=float(self.at.primal @ unit),
@@ -406,6 +421,11 @@ class _Ridge:
             precision=self.precision,
             stopped=stopped,
         )
+        if not self.history:  # solved at once
+            claim = certificate
+            self.history = [
+                Row(claim.iterations, claim.primal, claim.dual, claim.relative_gap, len(self.w), claim.seconds)
+            ]
         with np.errstate(over="ignore"):
             coefficients = (self.at.a * size).reshape(shape)
         values, offsets = (self.at.v + self.mean) * size, (self.at.b + self.mean) * size

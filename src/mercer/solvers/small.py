@@ -18,6 +18,7 @@ from mercer.points import Comparison
 from mercer.points.threads import cores, run
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual import Solution, SVMDual
+from mercer.solvers.history import Row
 from mercer.solvers.matrix import give_back, hidden_gap, hides, scratch
 from mercer.solvers.planning import WHOLE, method
 
@@ -131,6 +132,7 @@ def solve_by(
             if out[p, 7] and hides(problems[p], (plus - minus)[at], values[at], free[at], box[at]) > allowed[p]:
                 out[p, 7] = 0.0
     found: list[Solution | None] = []
+    support = np.add.reduceat(plus != minus, start[:-1])
     seconds = (time.perf_counter() - began) / len(problems)
     for k, (primal, dual, rounding, kkt, above, below, steps, good) in enumerate(out.tolist()):
         if not good:
@@ -141,7 +143,7 @@ def solve_by(
         certificate = Certificate(
             primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), seconds, rounding, name
         )
-        row_of_history = (steps, dual, max(0.0, primal - dual - rounding) / max(abs(primal), abs(dual), 1e-300), 0, 0.0)
+        row = Row(steps, primal, dual, certificate.relative_gap, int(support[k]), seconds)
         found.append(
             Solution(
                 plus[a:b],
@@ -150,7 +152,7 @@ def solve_by(
                 values[a:b] + offset,
                 certificate,
                 half if groups == 2 else 0.0,
-                [row_of_history],
+                [row],
             )
         )
     return found

@@ -78,7 +78,7 @@ class Whole(Course):
 
     def _stalled(self) -> str | None:
         """Say so where the gap has not halved for many steps after the leap, and go back to the best point seen."""
-        gap = self.history[-1][2]
+        gap = self.history[-1].gap
         if self._best is None or gap <= 0.5 * self._best[0]:
             self._best = (gap, self.steps, self.state.plus.copy(), self.state.minus.copy())
         if self.steps - self._best[1] < _STALLED:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from mercer.estimators.multiclass import pair_index
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
 _STEPS, _DONE = 100, 1e-10
-_SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1
+_SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1, those of classes from 0
+_POWERS = (0.2, 5.0)
 _HELD = 2**22  # numbers held at a time
 
 
-def logistic_map(values: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
+def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
     """Return a and b of p = 1 / (1 + exp(-(a f + b))), the probability that f belongs to a positive (Platt 1999).
 
     Targets are drawn in from 0 and 1 by one count each, so that values that separate the classes have a slope, too.
@@ -27,6 +29,8 @@ def logistic_map(values: np.ndarray, positive: np.ndarray) -> tuple[float, float
         f at points that it was not fitted to.
     positive
         Whether each of them is one.
+    weights
+        What each of them counts, beside the others; None for all the same.
 
     Examples
     --------
@@ -37,34 +41,34 @@ def logistic_map(values: np.ndarray, positive: np.ndarray) -> tuple[float, float
     (2, -1)
     """
     positive = np.asarray(positive, dtype=bool)
-    yes = int(positive.sum())
-    no = len(positive) - yes
-    if not yes or not no:
+    if positive.all() or not positive.any():
         return 1.0, 0.0
+    weight = np.ones(len(positive)) if weights is None else weights / np.mean(weights)
+    yes, no = float(weight[positive].sum()), float(weight[~positive].sum())
     unit = float(np.std(values)) or 1.0
     f = values / unit
     target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     start = float(np.log((yes + 1.0) / (no + 1.0)))
-    a, b = _fitted(f, target, np.array([0.0, start]), np.array([True, True]))
+    a, b = _fitted(f, target, weight, np.array([0.0, start]), np.array([True, True]))
     if a < _FLATTEST:
-        a, b = _fitted(f, target, np.array([_FLATTEST, start]), np.array([False, True]))
+        a, b = _fitted(f, target, weight, np.array([_FLATTEST, start]), np.array([False, True]))
     return float(a / unit), float(b)
 
 
-def _fitted(f: np.ndarray, target: np.ndarray, start: np.ndarray, free: np.ndarray) -> np.ndarray:
+def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Minimise the cross-entropy in (a, b), or in those that are free, by Newton's method with halved steps."""
     A = np.column_stack([f, np.ones(len(f))])
     at = start
 
     def loss(w: np.ndarray) -> float:
         z = A @ w
-        return float(np.sum(np.logaddexp(0.0, z) - target * z))
+        return float(weight @ (np.logaddexp(0.0, z) - target * z))
 
     now = loss(at)
     for _ in range(_STEPS):
         p = expit(A @ at)
-        gradient = (A.T @ (p - target))[free]
-        curvature = (A.T * (p * (1 - p))) @ A
+        gradient = (A.T @ (weight * (p - target)))[free]
+        curvature = (A.T * (weight * p * (1 - p))) @ A
         curvature = curvature[np.ix_(free, free)] + 1e-12 * len(f) * np.eye(int(free.sum()))
         step = np.zeros(2)
         step[free] = np.linalg.solve(curvature, gradient)
@@ -77,8 +81,13 @@ def _fitted(f: np.ndarray, target: np.ndarray, start: np.ndarray, free: np.ndarr
     return at
 
 
-def pair_maps(values: np.ndarray, codes: np.ndarray, count: int) -> dict[str, np.ndarray]:
+def pair_maps(
+    values: np.ndarray, codes: np.ndarray, count: int, weights: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
     """Return the logistic map of every pair of classes, as arrays "slope" and "offset".
+
+    For more than two classes also "power", one number: coupled pairs, each of them drawn in by a count, are less sure
+    of a class than they have reason to be, and the law raised to this power is not (Guo et al. 2017).
 
     Parameters
     ----------
@@ -89,17 +98,33 @@ def pair_maps(values: np.ndarray, codes: np.ndarray, count: int) -> dict[str, np
         The class number of each point.
     count
         The number of classes.
+    weights
+        What each point counts, as for `logistic_map`.
     """
-    if count == 2:
-        known = np.isfinite(values[:, 0])
-        slope, offset = logistic_map(values[known, 0], codes[known] == 1)
-        return {"slope": np.array([slope]), "offset": np.array([offset])}
     found = []
     for p, (i, j) in enumerate(zip(*pair_index(count), strict=True)):
         here = np.isfinite(values[:, p]) & ((codes == i) | (codes == j))
-        found.append(logistic_map(values[here, p], codes[here] == i))
+        positive = codes[here] == (j if count == 2 else i)
+        found.append(logistic_map(values[here, p], positive, None if weights is None else weights[here]))
     slope, offset = np.array(found).T
-    return {"slope": slope, "offset": offset}
+    maps = {"slope": slope, "offset": offset}
+    known = np.isfinite(values).all(axis=1)
+    if count > 2 and known.any():
+        some = None if weights is None else weights[known]
+        maps["power"] = np.array([_power(probabilities(values[known], maps, count), codes[known], some)])
+    return maps
+
+
+def _power(law: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> float:
+    """Return t for which p^t, scaled to sum 1, has the least cross-entropy with the classes drawn in by a count."""
+    n, count = law.shape
+    target = np.full(law.shape, 1.0 / ((n + 2) * (count - 1)))
+    target[np.arange(n), codes] = (n + 1.0) / (n + 2.0)
+    weight = np.ones(n) if weights is None else weights / np.mean(weights)
+    logs = np.log(law / law.max(axis=1, keepdims=True))
+    mean = float(weight @ np.sum(target * logs, axis=1))
+    found = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
+    return float(found.x)
 
 
 def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.ndarray:
@@ -117,13 +142,16 @@ def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.nd
     >>> probabilities(pairs, maps, 3).round(6)
     array([[0.2, 0.3, 0.5]])
     """
-    said = expit(values * maps["slope"] + maps["offset"])
+    odds = values * maps["slope"] + maps["offset"]  # their logarithms
     if count == 2:
-        return np.column_stack([1.0 - said[:, 0], said[:, 0]])
-    said = np.clip(said, _SURE, 1.0 - _SURE)
+        return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
+    said = np.clip(expit(odds), _SURE, 1.0 - _SURE)
     step = max(1, _HELD // (count + 1) ** 2)
     parts = [_coupled(said[i : i + step], count) for i in range(0, len(said), step)]
-    return np.concatenate(parts) if parts else np.empty((0, count))
+    if not parts:
+        return np.empty((0, count))
+    law = np.concatenate(parts) ** maps.get("power", 1.0)
+    return np.asarray(law / law.sum(axis=1, keepdims=True))
 
 
 def _coupled(said: np.ndarray, count: int) -> np.ndarray:
@@ -139,27 +167,5 @@ def _coupled(said: np.ndarray, count: int) -> np.ndarray:
     Q[:, :count, count] = Q[:, count, :count] = 1.0
     right = np.zeros((len(said), count + 1, 1))
     right[:, count] = 1.0
-    p = np.maximum(np.linalg.solve(Q, right)[:, :count, 0], 0.0)
+    p = np.maximum(np.linalg.solve(Q, right)[:, :count, 0], _SURE)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-
-def conformal_quantiles(residuals: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    """Return quantiles of residuals on the safe side: ranks among n + 1, rounded away from the middle.
-
-    Parameters
-    ----------
-    residuals
-        y - f at points that f was not fitted to, ascending.
-    quantiles
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> conformal_quantiles(np.arange(1.0, 10.0), np.array([0.1, 0.5, 0.85]))
-    array([1., 5., 9.])
-    """
-    n = len(residuals)
-    rank = quantiles * (n + 1)
-    rank = np.where(quantiles > 0.5, np.ceil(rank - 1e-9), np.floor(rank + 1e-9))
-    return np.asarray(residuals[np.clip(rank.astype(np.intp), 1, n) - 1])

@@ -1,4 +1,4 @@
-"""One support vector machine on the training points of one fold, solved on the matrix of all points."""
+"""One support vector machine on the training points of one fold, solved on the matrix of all points, and its values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from mercer.estimators.base import Statement
-from mercer.estimators.classifier import PairwiseClassifier
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.multiclass import Pairs, pair_values
 from mercer.estimators.offsets import central
@@ -18,18 +18,20 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.points.budget import Budget
-from mercer.selection.answers import KnownClassifier, KnownRegressor
+from mercer.points.threads import one_thread_each, run
 from mercer.solvers import Control, Solution, SVMDual, solve
 from mercer.solvers.control import warn_unfinished
 from mercer.solvers.shared import SharedMatrix, solve_together
 from mercer.solvers.starts import Point
 
 Start = list[Point | None]
+_FOLDS = 5  # that probabilities are calibrated on
+_ALONE = 300_000  # kernel values below which a second thread costs more than it brings
 
 
 @dataclass
 class Data:
-    """All points of a search, as its models see them."""
+    """All points that folds are cut from, as their models see them."""
 
     points: Points
     target: np.ndarray
@@ -52,10 +54,18 @@ class Fit:
         The points to learn from.
     shared
         The matrix of all points; None where it is not held.
+    control
+        The limits of the fit; by default the model's tolerance and arithmetic.
     """
 
     def __init__(
-        self, data: Data, model: Any, kernel: Kernel, train: np.ndarray, shared: SharedMatrix | None = None
+        self,
+        data: Data,
+        model: Any,
+        kernel: Kernel,
+        train: np.ndarray,
+        shared: SharedMatrix | None = None,
+        control: Control | None = None,
     ) -> None:
         self.data, self.kernel, self.shared = data, kernel, shared
         self.model = model = copy.copy(model)
@@ -63,9 +73,9 @@ class Fit:
         weight, rows = positive_weights(weights, len(train))
         self.at = train if rows is None else train[rows]  # the points that count
         self.training = Training(data.points, kernel, weight, rows)
-        self.control = Control(model.tol, precision=model.dtype)
+        self.control = control or Control(model.tol, precision=model.dtype)
         target = data.target[train]
-        if isinstance(model, PairwiseClassifier):
+        if not model._numeric_target:
             codes = model._encode(target)
             codes = codes if rows is None else codes[rows]
             self.pairs: Pairs | None = Pairs(codes, len(model.classes_))
@@ -130,22 +140,18 @@ class Fit:
 
     # -- values -----------------------------------------------------------------------------------------
 
-    def answer(self, rows: np.ndarray) -> Any:
-        """Return the fitted model as a scorer sees it, at some of all points."""
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """Return f of every pair, or of the one function, at some of all points, (points, pairs)."""
         scale = np.ones(len(self.solutions))
-        if isinstance(self.model, PairwiseClassifier):
+        if self.pairs is not None:
             scale = np.array([self.model._scale(s, self.training) for s in self.solutions])
         offsets = np.array([s.offset for s in self.solutions]) / scale
         if self.image is not None:
-            values = self.image[rows, None] / scale + offsets
-        elif self.pairs is None or len(self.pairs) == 1:
-            b = self.solutions[0].coefficients
-            values = self._sums(rows, self.at, b[:, None]) / scale + offsets
-        else:
-            values = self._pair_values(rows, scale, offsets)
-        if isinstance(self.model, PairwiseClassifier):
-            return KnownClassifier(self.model, values)
-        return KnownRegressor(values[:, 0])
+            return np.asarray(self.image[rows, None] / scale + offsets)
+        if self.pairs is not None and len(self.pairs) > 1:
+            return self._pair_values(rows, scale, offsets)
+        b = self.solutions[0].coefficients
+        return np.asarray(self._sums(rows, self.at, b[:, None]) / scale + offsets)
 
     def _pair_values(self, rows: np.ndarray, scale: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         assert self.pairs is not None
@@ -168,6 +174,72 @@ class Fit:
             return np.asarray(self.shared.values[np.ix_(rows, centres)] @ B)
         points = self.data.points
         return np.asarray(Gram(self.kernel, points.take(rows), points.take(centres)).matvec(B))
+
+
+def dealt(codes: np.ndarray, random_state: Any) -> np.ndarray:
+    """Return the fold of each sample: those of a class are spread over as many folds as they can be.
+
+    The one sample of a class is in none, -1: without it there would be nothing to learn the class from.
+
+    Parameters
+    ----------
+    codes
+        The class number of each sample.
+    random_state
+        A seed or a generator, as in scikit-learn; None for always the same folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> folds = dealt(np.array([0, 0, 0, 0, 0, 0, 0, 1, 1, 1]), None)
+    >>> np.bincount(folds), len(set(folds[7:]))
+    (array([2, 2, 2, 2, 2]), 3)
+    """
+    mixed = check_random_state(0 if random_state is None else random_state).permutation(len(codes))
+    folds = np.empty(len(codes), dtype=np.intp)
+    folds[mixed[np.argsort(codes[mixed], kind="stable")]] = np.arange(len(codes)) % _FOLDS
+    folds[np.bincount(codes)[codes] == 1] = -1
+    return folds
+
+
+def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: np.ndarray, gram: Gram) -> np.ndarray:
+    """Return f of every pair of a classifier at every sample, by a machine that was not fitted to it, (samples, pairs).
+
+    NaN for samples of no fold.
+
+    Parameters
+    ----------
+    model
+        The classifier, whose parameters are checked.
+    training, labels
+        The samples that count.
+    folds
+        The fold of each.
+    gram
+        Their kernel matrix, which all folds share where the budget holds it.
+    """
+    data = Data(training.points, labels, training.weights, gram.budget)
+    control = Control(model.tol, model.max_iter, model.time_limit, precision=model.dtype)
+    held = model.max_iter < 0 and 8 * len(labels) ** 2 <= gram.budget
+    shared = SharedMatrix(gram, control) if held else None
+
+    def values(fold: int) -> np.ndarray:
+        train = np.flatnonzero(folds != fold)
+        fit = Fit(data, model._on_part(labels, training.weights, train), training.kernel, train, shared, control)
+        fit.solve()
+        return fit.values(np.flatnonzero(folds == fold))
+
+    every = np.unique(folds[folds >= 0])
+    if held and len(labels) ** 2 > _ALONE:
+        with one_thread_each():
+            parts = run(values, every)
+    else:  # small, or so large that each solution uses all cores
+        parts = [values(fold) for fold in every]
+    count = len(model.classes_)
+    found = np.full((len(labels), count * (count - 1) // 2), np.nan)
+    for fold, part in zip(every, parts, strict=True):
+        found[folds == fold] = part
+    return found
 
 
 def _clipped(terms: dict[str, Any], start: Point | None, size: int, at: np.ndarray | None = None) -> dict[str, Any]:
