@@ -59,6 +59,7 @@ def test_scikit_learn_finds_no_fault():
 )
 @pytest.mark.parametrize("y", [Y, BOTH], ids=["one", "two"])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore:the kernel .* is not positive semidefinite")
 def test_coefficients_are_those_of_scikit_learn(params, y, weighted):
     weights = RNG.uniform(0.1, 2, 60) if weighted else None
     ours = KernelRidge(**{"residual": 1e-11, **params}).fit(X, y, weights)

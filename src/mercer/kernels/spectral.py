@@ -33,8 +33,7 @@ class Spectral(Stationary):
 
     def _validate(self) -> None:
         if not callable(self.law) or type(self.law).__module__.startswith("scipy."):  # a sampler has to wait for points
-            dim: Any = self.dim or getattr(self.law, "dim", 1)
-            as_law(self.law, int(dim))
+            as_law(self.law, getattr(self.law, "dim", 1) if self.dim is None else self.dim)
 
     def of(self, pair: Pair) -> Any:
         return pair.differences(self.spectral_law(pair.width).characteristic)
