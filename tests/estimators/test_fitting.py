@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import check_estimator
 
+from checks import assert_no_fault
 from mercer.estimators import (
     SVC,
     SVR,
@@ -31,28 +31,10 @@ MODELS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
 
 # -- scikit-learn's own checks ----------------------------------------------------------------------------
 
-_WEIGHTS = (
-    'gamma="scale" is taken from the variance of X without weights, as in scikit-learn, so weighted and repeated data '
-    "get other kernels; test_weight_two_is_the_same_as_two_samples checks the law with the kernel fixed"
-)
-_BOTH = {f"check_sample_weight_equivalence_on_{kind}_data": _WEIGHTS for kind in ("dense", "sparse")}
-EXPECTED = {
-    "NuSVC": {
-        "check_class_weight_classifiers": "class weights of 1000 and 0.0001 make nu=0.5 infeasible, and NuSVC says so",
-        **dict.fromkeys(_BOTH, "the classes of these data are too unequal for nu=0.5, and NuSVC says so"),
-    }
-}
-
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 def test_scikit_learn_finds_no_fault(model):
-    expected = EXPECTED.get(type(model).__name__, _BOTH)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail=None)
-    failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
-    assert not failed
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
+    assert_no_fault(model)
 
 
 # -- limits -----------------------------------------------------------------------------------------------

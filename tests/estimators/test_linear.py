@@ -13,21 +13,16 @@ from sklearn.svm import SVC, SVR
 from sklearn.svm import LinearSVC as TheirLinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from checks import expected_failures
 from mercer.estimators import LinearSVC, LinearSVR
 
 CLASSIFIER_LOSSES = ("hinge", "squared_hinge")
 REGRESSOR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
-# Weights against repeated rows are compared to 1e-7, closer than the default gap holds w; the two fits agree as far as
-# their certificates say: test_weights_are_repetitions does the same comparison at a gap that is small enough.
-INEXACT = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "compares two fits to 1e-7, closer than the default tol holds w"
-    for kind in ("dense", "sparse")
-}
 
 
 @parametrize_with_checks(
     [LinearSVC(), LinearSVC(loss="squared_hinge"), LinearSVR(), LinearSVR(loss="squared_epsilon_insensitive")],
-    expected_failed_checks=lambda model: {} if model.loss.startswith("squared") else INEXACT,
+    expected_failed_checks=expected_failures,
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)

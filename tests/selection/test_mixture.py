@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
+from checks import assert_no_fault
 from mercer import RBF, SVC, SVR, Constant, Delta, KernelMachine, KernelRidge, Laplacian, Linear, NuSVC, Polynomial
 from mercer.losses import Norm, Squared
 from mercer.selection import KernelMixture
@@ -255,6 +256,19 @@ def test_tables_texts_classes_and_constants(method):
     assert found.weights_[2] == 0
     assert found.weights_[:2].min() > 0
     assert len(KernelMixture([RBF, "Linear"]).fit(X, NUMBERS).weights_) == 11
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelMixture(),
+        KernelMixture([RBF(1.0), Linear()], "objective", estimator=SVC()),
+        KernelMixture([RBF(1.0), Linear()], "objective", estimator=KernelRidge()),
+    ],
+    ids=["alignment", "SVC", "KernelRidge"],
+)
+def test_scikit_learn_finds_no_fault(model):
+    assert_no_fault(model)
 
 
 @pytest.mark.parametrize("method", ["alignment", "objective"])

@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
+from checks import assert_no_fault
 from mercer import RBF, SVC, SVR, KernelRidge, KernelSearchCV, Laplacian, LinearSVC, Matern, NuSVC, NuSVR, Polynomial
 from mercer.kernels import FromFunction
 from mercer.selection import default_grid, scales
@@ -322,6 +323,13 @@ def test_clone_params_and_attributes():
     assert not hasattr(KernelSearchCV(SVC(), None, {"C": [1.0]}, refit=False).fit(X, y), "best_estimator_")
     last = KernelSearchCV(SVC(), None, {"C": [1.0, 2.0]}, refit=lambda results: 1).fit(X, y)
     assert last.best_params_ == {"C": 2.0}
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVR(), KernelRidge(), LinearSVC()], ids=lambda e: type(e).__name__)
+def test_scikit_learn_finds_no_fault(estimator):
+    kernels = None if isinstance(estimator, LinearSVC) else [RBF(1.0)]
+    values = {name: v[::5] for name, v in default_grid(estimator).items()}
+    assert_no_fault(KernelSearchCV(estimator, kernels, values, cv=2))
 
 
 def test_failing_candidates():
