@@ -309,7 +309,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         )
         kernel, noise = self._space.at(at)
         evidence = Evidence(points, self._normalised)
-        value = np.float64(evidence.factor(kernel, noise).likelihood)  # and stays it beside float32
+        value = np.float64(evidence.factor(kernel, noise).likelihood)
         if not eval_gradient:
             return value
         return value, self._space.slopes(at, *evidence.gradient(kernel))

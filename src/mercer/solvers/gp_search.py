@@ -20,7 +20,6 @@ from mercer.solvers.gp_space import Space
 _FIRST = (300, 1_000, 30)  # rows that the starts are compared on: at least, at most, and for each parameter
 _GROWTH = 2.5  # from one number of rows to the next: an evaluation on the fewer costs a sixteenth
 _ROUGH = 0.3  # slopes at which a climb on few rows ends
-_FINE = 1e-4, 1e-2  # and those at which the last one ends: of few rows, whose likelihood costs little, and of more
 _SAME = 0.3  # how near to each other two tops are one
 _KEPT = 2  # tops that are followed to more rows
 _AROUND = 3.0  # how far other starts lie from the first, as a logarithm
@@ -107,10 +106,11 @@ class _Search:
         evidence: Callable[..., Any],
         starts: Sequence[np.ndarray],
         optimizer: Optimizer | None,
+        slope: float,
     ) -> None:
         self.points, self.Y, self.space, self.control = points, Y, space, control
         self.evidence, self.given, self.optimizer = evidence, list(starts), optimizer
-        self.restarts, self.rng = restarts, rng
+        self.restarts, self.rng, self.slope = restarts, rng, slope
         self.order = rng.permutation(len(Y))
         self.memory = np.empty(8 * len(Y) ** 2, np.uint8) if memory is None else memory
         self.history: list[tuple[int, float, float]] = []
@@ -151,7 +151,7 @@ class _Search:
                 top.theta,
                 self.space.limits,
                 curvature=curvature,
-                tol=_FINE[len(self.Y) > _ALONE] if last else _ROUGH,
+                tol=self.slope if last else _ROUGH,
                 max_iter=self.control.max_iter if self.control.max_iter >= 0 else 1_000,
                 watch=self._ended,
             )
@@ -230,6 +230,7 @@ def tune(
     evidence: Callable[..., Any] = Evidence,
     starts: Sequence[np.ndarray] = (),
     optimizer: Optimizer | None = None,
+    slope: float = 1e-2,
 ) -> Tuned:
     """Maximise the log marginal likelihood over the free parameters.
 
@@ -260,6 +261,8 @@ def tune(
         What to call in place of the climbs, on all rows, once for each start, in scikit-learn's form: with a function
         objective(theta, eval_gradient=True) that gives minus the likelihood and its slopes, the start, and
         bounds=(low, high) in rows; it returns the best theta and its value.
+    slope
+        The slopes at which the last climb ends.
 
     Examples
     --------
@@ -276,4 +279,4 @@ def tune(
     (True, 'converged')
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts, optimizer).run()
+    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts, optimizer, slope).run()
