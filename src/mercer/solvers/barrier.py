@@ -28,7 +28,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks through the libraries of the process, which takes a millisecond
 
 
-def _few_threads(n: int) -> Any:
+def few_threads(n: int) -> Any:
     """Keep BLAS to one thread for small matrices: on a busy machine its threads wait for one another for ever."""
     return _controller().limit(limits=1, user_api="blas") if n <= _SMALL else nullcontext()
 
@@ -77,7 +77,7 @@ def barrier(
     point = _Interior(bounds, start, _SUMS[groups], room=max(1.0 / largest, float(start.max())))
     small = tol * max(1.0, float(np.abs(linear).max()))
     # Values that leave the range of numbers end the loop, by a factorisation that fails or a step that is not finite.
-    with _few_threads(len(K)), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+    with few_threads(len(K)), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for number in range(_STEPS):
             b = point.coefficients
             F = K @ b + linear
