@@ -15,12 +15,12 @@ from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points import Comparison, diagonal
 from mercer.points.formula import StatLeaf
-from mercer.solvers.barrier import few_threads
+from mercer.points.threads import one_thread_each
 from mercer.solvers.control import Control
 from mercer.solvers.course import FLOOR
 from mercer.solvers.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
-from mercer.solvers.hulls import Nearest, between, mixtures, nearest, nearest_on_matrix
+from mercer.solvers.hulls import Nearest, between, mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
 from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
 
@@ -31,7 +31,8 @@ _LADDER = (1e2, 1e5, 1e8, 1e11)  # bounds on the coefficients, in units of 1 / k
 _FEW = 20  # SMO steps per point in which most margins are found
 _QUICK = 600  # points up to which SMO is tried although vectors are at hand
 _WIDE = 1000  # coordinates of vectors that are taken as they are
-_DENSE = 0.55  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
+_DENSE = 0.7  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
+_COARSE = 1e-12  # of the largest kernel value: what is left of a point when the first columns of a factor are enough
 _MEET = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
 
 
@@ -70,7 +71,7 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     if free and not ((y > 0).any() and (y < 0).any()):
         return _by_bounds(problem, control, y, size)
     points = _inner_products(problem)
-    fits = len(y) <= WHOLE and 24 * len(y) ** 2 <= problem.gram.budget
+    fits = len(y) <= WHOLE and 8 * len(y) ** 2 <= problem.gram.budget
     if fits and (points is None or len(y) <= _QUICK):
         solution = _quickly(problem, control, y, size)
         if solution is not None:
@@ -122,7 +123,7 @@ def _inner_products(problem: SVMDual) -> np.ndarray | None:
     points = problem.points()
     for map in leaf.path:
         points = points.through(map)
-    if not points.width <= min(len(points), _WIDE):
+    if not points.width <= min(len(points), _WIDE) or 8 * len(points) * points.width > problem.gram.budget:
         return None
     vectors = points.double().vectors
     return vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
@@ -146,18 +147,27 @@ def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float
     K = Comparison(problem.gram.kernel.of, problem.points().double(), None, problem.gram.comparison.formula).dense()
     K = np.asarray(K, dtype=np.float64)
     largest = float(K.diagonal().max())
-    with few_threads(len(K)):
+    goal = _gap(control)
+    with one_thread_each():
         packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
         factor = np.empty((len(K), rank))
         factor[order - 1] = np.tril(packed)[:, :rank]
         probe = np.cos(np.arange(len(K)))
         if np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300):
             return None
-        if rank > _DENSE * len(K):
-            return nearest_on_matrix(K, y, free)
-        found = nearest(factor, y, free, _gap(control), touching, lambda: control.exhausted(0) is not None)
-        values = K @ found.b
-    return between(found.b, values, float(found.b @ values), y, free, found.steps)
+        most = int(np.count_nonzero(packed.diagonal()[:rank] ** 2 > _COARSE * largest))  # the pivots decrease
+        for columns in (most, rank):  # mixtures of many points meet in most directions, or in none
+            if columns > _DENSE * len(K):
+                found = nearest_on_matrix(K, y, free, goal, touching)
+                columns = rank
+            else:
+                seen = nearest(factor[:, :columns], y, free, goal, touching, lambda: control.exhausted(0) is not None)
+                found = on_matrix(K, seen.b, y, free, seen.steps)
+            if found is None or found.apart <= touching or found.gap <= goal or columns == rank:
+                break
+        if found is not None and found.margin > touching and found.gap > goal:
+            found = refined_on_matrix(K, found, y, free)
+    return found
 
 
 def _gap(control: Control) -> float:

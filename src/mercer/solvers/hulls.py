@@ -1,8 +1,8 @@
 """The nearest points of two convex hulls: the problem behind a hard margin, which has a solution whatever the classes.
 
-Mixtures of the two classes, sum b_i phi_i with both parts of b summing to 1, are nearest at a distance that is the width
-of the margin, and meet where there is none (Bennett and Bredensteiner, 2000). No coefficient grows without bound, as
-those of the dual do.
+Mixtures of the two classes, sum b_i phi_i with both parts of b summing to 1, are nearest at a distance that is the
+width of the margin, and meet where there is none (Bennett and Bredensteiner, 2000). No coefficient grows without bound,
+as those of the dual do.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from mercer.solvers.barrier import barrier, few_threads
+from mercer.points.threads import one_thread_each, run
+from mercer.solvers.barrier import barrier
 
 _STEPS = 60
+_INLINE = 100_000_000  # products below which a second thread costs more than it brings
+_PARTS = 8  # of the points, however many threads there are: the result does not depend on them
 _BACK = 0.995  # of the way to the boundary
 _LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
 _EQUATIONS = 200  # points of mixtures that are refined by solving for them
+_PATIENCE = 3  # exchanges of points that are not much fewer than those before, after which mixtures stay as they are
+_ROUNDING = 1e-12  # of w at a point
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
 
 
@@ -88,12 +93,12 @@ def nearest(
     >>> found.b.round(6), round(found.margin, 6)
     (array([ 0., -1.,  1.]), 4.0)
     """
-    squares = np.einsum("ij,ij->i", points, points)
+    square = float(np.einsum("ij,ij->i", points, points).max())
     best, smallest, waited = None, math.inf, 0
-    with few_threads(points.shape[1]), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+    with one_thread_each(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for steps, (u, slack) in enumerate(_path(points, sign, free)):
             waited += 1
-            pressed = mixtures(np.where(slack > squares * u, 0.0, sign * u), free)  # without those that press against 0
+            pressed = mixtures(np.where(slack > square * u, 0.0, sign * u), free)  # without those that press against 0
             for i, b in enumerate((mixtures(sign * u, free), pressed, _refined(points, pressed, sign, free))):
                 if b is None or not np.isfinite(b).all():
                     continue
@@ -114,24 +119,72 @@ def nearest(
     return best
 
 
-def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool) -> Nearest | None:
-    """Return the nearest mixtures from the kernel matrix of their points, in float64; None where there is no way."""
-    n, none = len(sign), np.zeros(len(sign))
-    unbounded = np.full(n, np.inf)
-    if free:
-        start = mixtures(sign, True)
-        assert start is not None
-        room, parts = (np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)), (start, -start)
-        found = barrier(K, none, none, *room, *(np.maximum(p, 0.0) for p in parts), 2, 1e-10)
-    else:
-        found = barrier(K * sign * sign[:, None], none, none, unbounded, none, np.full(n, 1.0 / n), none, 1, 1e-10)
-    if found is None:
-        return None
-    b = mixtures(found[0] - found[1] if free else sign * found[0], free)
-    if b is None:
-        return None
+def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, touching: float) -> Nearest | None:
+    """Return the nearest mixtures from the kernel matrix of their points, in float64; None where there is no way.
+
+    Parameters
+    ----------
+    K
+        The matrix, positive semidefinite.
+    sign, free, tol, touching
+        As for `nearest`.
+    """
+    start, none, unbounded = mixtures(sign, free), np.zeros(len(sign)), np.full(len(sign), np.inf)
+    assert start is not None
+    least = 0.5 * touching**2
+    with one_thread_each():
+        easy = refined_on_matrix(K, on_matrix(K, start, sign, free), sign, free)
+        if easy.gap <= tol:
+            return easy
+        if free:
+            bounds = np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)
+            parts = np.maximum(start, 0.0), np.maximum(-start, 0.0)
+            found = barrier(K, none, none, *bounds, *parts, 2, 0.01 * tol, least)
+        else:
+            signed = K * sign * sign[:, None]
+            found = barrier(signed, none, none, unbounded, none, np.abs(start), none, 1, 0.01 * tol, least)
+    b = None if found is None else mixtures(found[0] - found[1] if free else sign * found[0], free)
+    return None if b is None else on_matrix(K, b, sign, free)
+
+
+def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps: int = 0) -> Nearest:
+    """Return what lies between two mixtures, by kernel values."""
     values = K @ b
-    return between(b, values, float(b @ values), sign, free)
+    return between(b, values, float(b @ values), sign, free, steps)
+
+
+def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool) -> Nearest:
+    """Return nearer mixtures, from linear equations, or those found where there are none.
+
+    At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points with a coefficient
+    of the wrong sign leave, points that w puts between the mixtures join (block principal pivoting), as long as they
+    become fewer and fewer.
+    """
+    at, best = np.flatnonzero(found.b), found
+    fewest, waited = math.inf, 0
+    while waited < _PATIENCE:
+        sums = np.stack([sign[at] > 0, sign[at] < 0]).astype(float) if free else sign[None, at]
+        try:
+            alike = cho_solve(cho_factor(K[np.ix_(at, at)], lower=True), sums.T)
+            level = np.linalg.solve(sums @ alike, [1.0, -1.0] if free else [1.0])
+        except LinAlgError:
+            break
+        b = np.zeros(len(sign))
+        b[at] = alike @ level
+        seen = on_matrix(K, b, sign, free, found.steps)
+        wrong = sign * b < 0
+        if not wrong.any() and _better(seen, best):
+            best = seen
+        ahead = sign * seen.values - np.where(sign > 0, level[0], -level[-1] if free else level[0])
+        between = (b == 0) & (ahead < -_ROUNDING * np.abs(seen.values).max())
+        moving = int(wrong.sum() + between.sum())
+        if not moving:
+            break
+        fewest, waited = (moving, 0) if moving < 0.8 * fewest else (fewest, waited + 1)
+        at = np.flatnonzero(((b != 0) & ~wrong) | between)
+        if not (len(at) and (not free or np.ptp(sign[at]))):
+            break
+    return best
 
 
 def mixtures(b: np.ndarray, free: bool) -> np.ndarray | None:
@@ -193,22 +246,20 @@ def _path(points: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[np
     slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
     for _ in range(_STEPS):
         yield u, slack
-        missing = times(v) - slack
-        stiff = u / slack
+        missing, stiff = times(v) - slack, u / slack
         newton = _Newton(points, sign, ends, stiff)
         if newton.factor is None:
             return
-
-        def step(push: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            dv = newton.solve(gain - penalty * v + transposed(push - stiff * missing))
-            dslack = times(dv) + missing
-            return dv, dslack, push - u - stiff * dslack
-
-        mean = float(u @ slack) / n
-        _, dslack, du = step(np.zeros(n))
+        base = gain - penalty * v - transposed(stiff * missing)
+        # Towards the solution itself; how far that goes says how much of the mean to keep, and what curves away.
+        dslack = times(newton.solve(base)) + missing
+        du = -u - stiff * dslack
         far = min(1.0, _reach(u, du), _reach(slack, dslack))
-        after = float((u + far * du) @ (slack + far * dslack)) / n
-        dv, dslack, du = step(((after / mean) ** 3 * mean - du * dslack) / slack)
+        mean, after = float(u @ slack) / n, float((u + far * du) @ (slack + far * dslack)) / n
+        push = ((after / mean) ** 3 * mean - du * dslack) / slack
+        dv = newton.solve(base + transposed(push))
+        dslack = times(dv) + missing
+        du = push - u - stiff * dslack
         far = min(1.0, _BACK * _reach(u, du), _BACK * _reach(slack, dslack))
         if not (np.isfinite(dv).all() and np.isfinite(du).all()):
             return
@@ -220,9 +271,16 @@ class _Newton:
     """A' diag(stiff) A + diag(penalty) for the rows A = (sign phi, ends), factorised."""
 
     def __init__(self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray) -> None:
-        d = points.shape[1]
-        rows = np.column_stack([points * sign[:, None], ends]) * np.sqrt(stiff)[:, None]
-        matrix = rows.T @ rows
+        n, d = points.shape
+        roots = np.sqrt(stiff)[:, None]
+        step = n if n * d * d <= _INLINE else -(-n // _PARTS)
+
+        def squares(begin: int) -> np.ndarray:
+            some = slice(begin, begin + step)
+            rows = np.column_stack([points[some] * sign[some, None], ends[some]]) * roots[some]
+            return rows.T @ rows
+
+        matrix = sum(run(squares, range(0, n, step)), np.zeros(()))
         matrix[np.arange(d), np.arange(d)] += 1.0
         self.scale = 1.0 / np.sqrt(matrix.diagonal())
         matrix *= self.scale * self.scale[:, None]
