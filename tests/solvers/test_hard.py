@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import mercer.solvers.hard as hard
 import referee
-from mercer import RBF, Gram, Linear
+from mercer import RBF, Gram, Linear, Polynomial, Precomputed
 from mercer.solvers import Control, Infeasible, SVMDual, solve
 
 
@@ -131,18 +132,11 @@ def evidence(problem, control=None):
     return caught.value
 
 
-def mixtures(b, y):
-    """The evidence as one mixture of each class."""
-    assert (b * y >= 0).all()
-    plus, minus = np.maximum(b, 0), np.maximum(-b, 0)
-    return plus / plus.sum(), minus / minus.sum()
-
-
-def assert_meet(K, y, b, size):
+def assert_meet(K, y, b, size, rounding=1e-14):
     """The two mixtures are one point of the feature space: no function separates what they are made of."""
-    plus, minus = mixtures(b, y)
-    between = plus - minus
-    assert np.sqrt(max(0.0, between @ K @ between)) <= 1e-3 * size
+    assert (b * y >= 0).all()
+    assert (np.maximum(b, 0).sum(), np.maximum(-b, 0).sum()) == pytest.approx((1, 1), abs=1e-12)
+    assert np.sqrt(max(0.0, b @ K @ b)) <= rounding * size
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -150,31 +144,100 @@ def test_the_evidence_is_two_mixtures_that_meet(seed):
     X, y = apart(n=80, seed=seed)
     y[5:9] *= -1
     found = evidence(machine(X, y))
-    assert_meet(X @ X.T, y, found.coefficients, np.linalg.norm(X, axis=1).max())
+    assert_meet(X @ X.T, y, found.coefficients, np.linalg.norm(X, axis=1).max(), 1e-7)  # the root of a sum that is 0
+    assert np.abs(found.coefficients @ X).max() <= 1e-13 * np.abs(X).max()
 
 
 def test_a_point_inside_a_triangle():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.25, 0.25]])
     y = np.array([1.0, 1.0, 1.0, -1.0])
-    plus, minus = mixtures(evidence(machine(X, y)).coefficients, y)
-    assert minus == pytest.approx([0, 0, 0, 1])
-    assert plus == pytest.approx([0.5, 0.25, 0.25, 0], abs=1e-4)  # the only one that is the inner point
+    b = evidence(machine(X, y)).coefficients
+    assert b == pytest.approx([0.5, 0.25, 0.25, -1], abs=1e-12)  # the only mixture that is the inner point
 
 
 def test_the_width_it_excludes_is_a_bound():
-    """Two margins of one problem, one just possible: the message never excludes what exists."""
-    X = np.array([[0.0], [1e-9], [10.0], [-10.0]])
+    """The message never excludes what exists: here a margin too narrow for sums of kernel values in float64."""
+    X = np.array([[10.0], [10.0 + 1e-9], [11.0], [-10.0]])
     y = np.array([1.0, -1.0, -1.0, 1.0])
-    found = evidence(machine(X, y))  # 0 and 1e-9 are apart, but by less than float64 can use here
+    found = evidence(machine(X, y))
     (width,) = re.findall(r"wider than ([0-9.e+-]+),", str(found))
-    assert float(width) >= 1e-9
-    assert "points are up to 10 long in feature space" in str(found)
+    assert X[1, 0] - X[0, 0] <= float(width) <= 2e-9
+    assert "points are up to 11 long in feature space" in str(found)
 
 
-def test_the_sentence_counts_the_points_on_the_wrong_side():
-    X = np.array([[0.0], [1.0], [1.0], [2.0]])
-    found = evidence(machine(X, np.array([1.0, 1.0, -1.0, -1.0])))
-    assert re.search(r"\d of 4 points stay on the wrong side\. Use a finite C, or a kernel", str(found))
+def test_the_sentence_counts_the_points_of_the_mixtures():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.25, 0.25]])
+    found = evidence(machine(X, np.array([1.0, 1.0, 1.0, -1.0])))
+    assert "a mixture of 3 points of one class and one of 1 points of the other are no farther apart" in str(found)
+    assert "Use a finite C, or a kernel that separates more" in str(found)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=str)
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_linear_program_decides_alike(seed, offset, kernel):
+    """As many points as half of all labellings can be separated for (Cover, 1965), by y (w phi + b) >= 1."""
+    rng = np.random.default_rng(seed)
+    d = 4
+    features = kernel.feature_map().fit(np.zeros((1, d))).transform
+    n = 2 * features(np.zeros((1, d))).shape[1] + 2 * (offset == "free")
+    X, y = rng.normal(size=(n, d)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1, -1
+    A = np.column_stack([features(X), np.ones(n)]) if offset == "free" else np.asarray(features(X))
+    program = linprog(np.zeros(A.shape[1]), -y[:, None] * A, -np.ones(n), bounds=(None, None))
+    if program.status == 0:
+        assert (y * fit(X, y, kernel, tol=1e-3, offset=offset).values).min() > 0.99
+    else:
+        assert program.status == 2
+        found = evidence(machine(X, y, kernel, offset), Control(tol=1e-3))
+        assert np.abs(found.coefficients @ A).max() <= 1e-6 * np.abs(A).max()
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_random_labels_of_many_points_are_refused_at_once(d):
+    """By the same few steps as for few points; bounds that grow took minutes here."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, d)), np.where(rng.random(2000) < 0.5, 1.0, -1.0)
+    found = evidence(machine(X, y), Control(time_limit=20))
+    assert np.abs(found.coefficients @ X).max() <= 1e-13 * np.abs(X).max()
+    assert_meet(X @ X.T, y, found.coefficients, np.linalg.norm(X, axis=1).max(), 1e-7)
+
+
+@pytest.mark.parametrize("kernel", [RBF(5.0), RBF(1.0), Polynomial(4)], ids=str)
+def test_mixtures_meet_where_only_kernel_values_are_known(kernel):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), np.where(rng.random(400) < 0.5, 1.0, -1.0)
+    K = kernel(X)
+    for problem in (machine(X, y, kernel), machine(np.arange(400), y, Precomputed(K))):
+        assert_meet(K, y, evidence(problem).coefficients, np.sqrt(K.diagonal().max()), 1e-7)
+
+
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("scale", [0.05, 0.3])
+def test_any_labels_of_independent_points_are_separated(scale, offset):
+    """Of numerically full rank, or nearly: the widest margin is Clarabel's."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 2)), np.where(rng.random(150) < 0.5, 1.0, -1.0)
+    found = fit(X, y, RBF(scale), tol=1e-6, offset=offset)
+    problem = referee.svc(RBF(scale)(X), y, np.inf)
+    problem.upper, problem.lower, problem.offset = np.where(y > 0, np.inf, 0.0), np.where(y < 0, np.inf, 0.0), offset
+    assert found.certificate.dual == pytest.approx(referee.solve(problem).dual, rel=1e-5)
+    assert found.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("apart", [1e-5, 1e-7])
+def test_classes_nearly_touching_in_one_dimension_are_separated(apart):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([[1.0, 1.0 + apart], rng.uniform(0, 1, 200), 1 + apart + rng.uniform(0, 1, 200)])
+    y = np.where(x > 1 + apart / 2, 1.0, -1.0)
+    found = fit(x[:, None], y, tol=1e-3)
+    assert margin(found) == pytest.approx(apart, rel=1e-6)
+    assert (y * found.values).min() == pytest.approx(1.0, abs=0.1)  # beside terms of 1e14
+
+
+def test_features_far_from_the_origin_hide_no_margin():
+    X, y = apart(n=2000)
+    assert margin(fit(X + 1e6, y, tol=1e-3)) == pytest.approx(margin(fit(X, y, tol=1e-3)), rel=1e-3)
 
 
 def test_many_points_are_refused_by_a_few_of_them(monkeypatch):
@@ -182,10 +245,10 @@ def test_many_points_are_refused_by_a_few_of_them(monkeypatch):
     monkeypatch.setattr(hard, "_PART", 60)
     X, y = apart(n=400)
     X[0], X[1] = 0.01, 0.01  # one point with both labels
-    found = evidence(machine(X, y))
+    found = evidence(machine(X, y, RBF(3.0)))
     assert len(found.coefficients) == 400
     assert np.count_nonzero(found.coefficients) <= 60
-    assert_meet(X @ X.T, y, found.coefficients, np.linalg.norm(X, axis=1).max())
+    assert_meet(RBF(3.0)(X), y, found.coefficients, 1.0, 1e-7)
 
 
 def test_only_classifiers_have_hard_margins():
@@ -213,25 +276,27 @@ def test_a_limit_is_no_proof_that_the_classes_overlap(limit):
 
 def test_a_checkpoint_serves_every_rung_of_the_ladder(tmp_path, monkeypatch):
     """Close classes: coefficients beyond the first bounds. The run is cut in the second and finished by another."""
+    monkeypatch.setattr(hard, "WHOLE", 50)  # the nearest points of hulls are for fewer
+    monkeypatch.setattr(hard, "_PART", 40)
     X, y = apart(n=100, by=0.02)
-    path = tmp_path / "fit.npz"
-    straight = fit(X, y, tol=1e-6)
-    assert straight.coefficients.max() > 100 / np.abs(X @ X.T).max()
+    path, wide = tmp_path / "fit.npz", RBF(8.0)
+    straight = fit(X, y, wide, tol=1e-6)
+    assert straight.coefficients.max() > 100
     real, calls = hard.solve_soft, []
 
     def cut(problem, control):
-        calls.append(1)
-        if len(calls) == 2:
+        calls.append(len(problem))
+        if len(problem) == 100 and calls.count(100) == 2:  # those of a part of the points are not counted
             control.max_iter = 40
         return real(problem, control)
 
     monkeypatch.setattr(hard, "solve_soft", cut)
     control = Control(tol=1e-6, checkpoint=path)
-    (unfinished,) = solve([machine(X, y)], control)
+    (unfinished,) = solve([machine(X, y, wide)], control)
     assert unfinished.certificate.stopped != "converged"
     assert control.checkpoint == path
-    monkeypatch.undo()
+    monkeypatch.setattr(hard, "solve_soft", real)
     assert [p.name for p in tmp_path.iterdir()] == ["fit.npz.1"]
-    (resumed,) = solve([machine(X, y)], Control(tol=1e-6, checkpoint=path))
+    (resumed,) = solve([machine(X, y, wide)], Control(tol=1e-6, checkpoint=path))
     assert resumed.certificate.dual == pytest.approx(straight.certificate.dual, rel=1e-5)
     assert not list(tmp_path.iterdir())

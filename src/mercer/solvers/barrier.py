@@ -38,6 +38,7 @@ def barrier(
     minus: np.ndarray,
     groups: int,
     tol: float,
+    least: float = -math.inf,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return plus and minus near the optimum, in their boxes and with their sums kept; None where there is no way.
 
@@ -54,6 +55,8 @@ def barrier(
         Which sums those are: none (0), that of b (1), or those of plus and of minus (2).
     tol
         The complementarity to stop at, in units of the objective.
+    least
+        An objective that is small enough to stop at, whatever the complementarity.
 
     Examples
     --------
@@ -80,7 +83,7 @@ def barrier(
             residual = point.residual(F, width)
             total = point.complementarity
             near = total <= tol * max(abs(objective), 1e-12) and np.abs(residual).max(initial=0.0) <= small
-            if near or not 0 < total < math.inf:
+            if near or objective < least or not 0 < total < math.inf:
                 break
             try:
                 newton = _Newton(K, point, residual)
@@ -197,7 +200,9 @@ class _Newton:
         loose, E = loose[:, self.active], E[self.active]
         self.share = loose / E
         self.both = loose[0] * self.share[1]
-        self.factor = cho_factor(K[np.ix_(self.active, self.active)] + np.diag(1.0 / E), lower=True, check_finite=False)
+        matrix = K.copy() if len(E) == len(K) else K[np.ix_(self.active, self.active)]
+        matrix.reshape(-1)[:: len(E) + 1] += 1.0 / E
+        self.factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
     def step(self, center: float, first: _Step | None = None) -> _Step:
         """Return the step to complementarity `center` everywhere, with the second-order terms of a first step."""

@@ -123,8 +123,9 @@ class Infeasible(ValueError):
     message
         What is wrong and what to do.
     coefficients
-        The evidence: coefficients b whose positive and negative parts, scaled to sum 1, are mixtures of the two classes
-        that meet in feature space.
+        The evidence: coefficients b, of the sign of each label. Their positive part and the negative of their negative
+        part sum to 1 each: two mixtures, one of each class, that meet in feature space, sum b_i phi(x_i) = 0 up to
+        rounding. Without an offset both parts together sum to 1.
     """
 
     def __init__(self, message: str, coefficients: np.ndarray | None = None) -> None:

@@ -1,24 +1,39 @@
-"""Hard margins (C = infinity) by soft ones whose bounds do not matter, or the evidence that there is none."""
+"""Hard margins (C = infinity), or the evidence that there is none."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
 
+from mercer.certify import Certificate
 from mercer.gram import Gram
-from mercer.points import diagonal
+from mercer.points import Comparison, diagonal
+from mercer.points.formula import StatLeaf
+from mercer.points.threads import one_thread_each
 from mercer.solvers.control import Control
+from mercer.solvers.course import FLOOR
 from mercer.solvers.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
+from mercer.solvers.hulls import Nearest, between, mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
 from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
 
+_EPS = float(np.finfo(np.float64).eps)
 _ROUGH = 1e-2  # the gap at which a rung shows whether its bound matters
 _PART = 600  # points tried first when there are many
 _LADDER = (1e2, 1e5, 1e8, 1e11)  # bounds on the coefficients, in units of 1 / k(x, x)
+_FEW = 20  # SMO steps per point in which most margins are found
+_QUICK = 600  # points up to which SMO is tried although vectors are at hand
+_WIDE = 1000  # coordinates of vectors that are taken as they are
+_DENSE = 0.7  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
+_COARSE = 1e-12  # of the largest kernel value: what is left of a point when the first columns of a factor are enough
+_MEET = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
 
 
 def is_hard(problem: SVMDual) -> bool:
@@ -43,15 +58,188 @@ def solve_soft(problem: SVMDual, control: Control) -> Solution:
 
 
 def solve_hard(problem: SVMDual, control: Control) -> Solution:
+    """Return the widest margin, or raise `Infeasible` with the mixtures of the two classes that meet.
+
+    SMO has a try where all kernel values are at hand: most margins are found in few steps. Where they are not, the
+    nearest points of the two convex hulls decide. Only too many points for that are left to bounds that grow.
+    """
+    y = -np.asarray(problem.linear, dtype=np.float64)
+    if not (np.abs(y) == 1).all() or np.any(problem.width):
+        raise ValueError("infinite bounds are for hard-margin classifiers; give C a finite value.")
+    free = problem.offset != "none"
+    size = float(np.abs(diagonal(problem.gram.kernel.of, problem.points())).max())
+    if free and not ((y > 0).any() and (y < 0).any()):
+        return _by_bounds(problem, control, y, size)
+    points = _inner_products(problem)
+    fits = len(y) <= WHOLE and 8 * len(y) ** 2 <= problem.gram.budget
+    if fits and (points is None or len(y) <= _QUICK):
+        solution = _quickly(problem, control, y, size)
+        if solution is not None:
+            return solution
+    found, touching = None, 0.0
+    if points is not None:
+        found, touching = _between_vectors(points, y, free, control)
+    elif fits:
+        touching = 4 * math.sqrt(_EPS * size)
+        found = _between_values(problem, y, free, touching, control)
+    if found is not None and found.margin > touching:
+        solution = _widest(found, problem, y, points, control)
+        if solution is not None:
+            return solution
+    if found is not None and found.apart <= _MEET * math.sqrt(size):
+        _refuse(found, size)
+    return _by_bounds(problem, control, y, size)
+
+
+def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> Solution | None:
+    """Return the solution if SMO finds it in few steps below bounds, or if a limit of the caller's ends it."""
+    cap = _LADDER[0] / size if size > 0 else _LADDER[0]
+    most = _FEW * len(y)
+    if 0 <= control.max_iter <= most:
+        most = control.max_iter
+    ours = replace(control, max_iter=most)
+    soft = replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
+    solution = solve_soft(soft, ours)
+    if ours.cancelled:
+        control.cancel()
+    claim = solution.certificate
+    ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
+    if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
+        return _certified(solution, y, problem.offset != "none")
+    if control.checkpoint is not None:
+        Path(control.checkpoint).unlink(missing_ok=True)
+    return None
+
+
+# -- the nearest points of two hulls ----------------------------------------------------------------------
+
+
+def _inner_products(problem: SVMDual) -> np.ndarray | None:
+    """Return the vectors of which the kernel is the inner product; None where it is none, or they are too wide."""
+    formula = problem.gram.comparison.formula
+    leaf = formula.leaf if formula is not None else None
+    if not isinstance(leaf, StatLeaf) or leaf.kind != "dot":
+        return None
+    points = problem.points()
+    for map in leaf.path:
+        points = points.through(map)
+    if not points.width <= min(len(points), _WIDE) or 8 * len(points) * points.width > problem.gram.budget:
+        return None
+    vectors = points.double().vectors
+    return vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
+
+
+def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
+    """Return the nearest mixtures of vectors and how near they are when they meet.
+
+    An offset makes up for a move of all vectors: with their mean at 0 they lose nothing where they lie far out.
+    """
+    moved = points - points.mean(axis=0) if free else points
+    touching = 16 * _EPS * math.sqrt(float(np.einsum("ij,ij->i", moved, moved).max()))
+    return nearest(moved, y, free, _gap(control), touching, lambda: control.exhausted(0) is not None), touching
+
+
+def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float, control: Control) -> Nearest | None:
+    """Return the nearest mixtures, from kernel values; None where these are not positive semidefinite.
+
+    The square of a distance is a sum of kernel values: their rounding hides distances below some 1e-8.
+    """
+    K = Comparison(problem.gram.kernel.of, problem.points().double(), None, problem.gram.comparison.formula).dense()
+    K = np.asarray(K, dtype=np.float64)
+    largest = float(K.diagonal().max())
+    goal = _gap(control)
+    with one_thread_each():
+        packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
+        factor = np.empty((len(K), rank))
+        factor[order - 1] = np.tril(packed)[:, :rank]
+        probe = np.cos(np.arange(len(K)))
+        if np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300):
+            return None
+        most = int(np.count_nonzero(packed.diagonal()[:rank] ** 2 > _COARSE * largest))  # the pivots decrease
+        for columns in (most, rank):  # mixtures of many points meet in most directions, or in none
+            if columns > _DENSE * len(K):
+                found = nearest_on_matrix(K, y, free, goal, touching)
+                columns = rank
+            else:
+                seen = nearest(factor[:, :columns], y, free, goal, touching, lambda: control.exhausted(0) is not None)
+                found = on_matrix(K, seen.b, y, free, seen.steps)
+            if found is None or found.apart <= touching or found.gap <= goal or columns == rank:
+                break
+        if found is not None and found.margin > touching and found.gap > goal:
+            found = refined_on_matrix(K, found, y, free)
+    return found
+
+
+def _gap(control: Control) -> float:
+    return min(0.1 * control.tol, 1e-6)  # the last steps are quick
+
+
+def _widest(
+    found: Nearest, problem: SVMDual, y: np.ndarray, points: np.ndarray | None, control: Control
+) -> Solution | None:
+    """Return the margin between two mixtures as a solution of the dual; None where float64 cannot hold it.
+
+    f is a sum of terms b_i k(x_i, x): where classes nearly touch, these are large and of both signs.
+    """
+    free = problem.offset != "none"
+    total = float(np.abs(found.b).sum())
+    b = found.b * (total / found.apart**2)
+    at = np.flatnonzero(b)
+    if points is None:
+        values = found.values * (total / found.apart**2)
+    else:
+        values = points @ (b[at] @ points[at])
+    lengths = np.sqrt(np.abs(diagonal(problem.gram.kernel.of, problem.points())))
+    length = float(np.abs(b) @ lengths)
+    if _EPS * length * float(lengths.max()) > 0.5:
+        return None
+    offset = -(float(values[y > 0].min()) + float(values[y < 0].max())) / 2 if free else 0.0
+    values = values + offset
+    smallest = float((y * values).min())
+    if not smallest > 0:
+        return None
+    dual = 0.5 * (total / found.apart) ** 2
+    primal, rounding = max(dual, dual / smallest**2), 2 * _EPS * length * (length + total)
+    slack = y * values - 1.0
+    kkt = max(float(np.abs(slack[at]).max()), float(-slack.min()))
+    gap = max(0.0, primal - dual - rounding) / primal
+    control.tell(iteration=found.steps, gap=gap, dual=dual, support=len(at))
+    certificate = Certificate(
+        primal=primal,
+        dual=dual,
+        kkt=kkt,
+        tol=control.tol,
+        solver="nearest points of the convex hulls",
+        iterations=found.steps,
+        seconds=control.seconds,
+        rounding=rounding,
+        stopped="converged" if gap <= control.tol else FLOOR,
+    )
+    history: list[tuple[float, ...]] = [(found.steps, dual, gap, len(at), control.seconds)]
+    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=history)
+
+
+def _refuse(found: Nearest, size: float) -> NoReturn:
+    width = 1.05 * 2 * found.apart / float(np.abs(found.b).sum())
+    many = [int(np.count_nonzero(found.b * side > 0)) for side in (1.0, -1.0)]
+    raise Infeasible(
+        f"the classes cannot be separated by a hard margin (C=inf): no margin is wider than {width:.2g}, where the "
+        f"points are up to {math.sqrt(size):.2g} long in feature space: a mixture of {many[0]} points of one class and "
+        f"one of {many[1]} points of the other are no farther apart. Use a finite C, or a kernel that separates more "
+        "(a smaller RBF scale).",
+        coefficients=found.b,
+    )
+
+
+# -- bounds that grow -------------------------------------------------------------------------------------
+
+
+def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> Solution:
     """Solve under finite bounds, larger ones while some coefficient reaches its own.
 
     A solution below its bounds is the hard-margin solution. Dual values only grow with the bounds, and each is a lower
     bound of |w|^2 / 2: where even the largest bounds are reached, no margin wider than 2 / sqrt(2 D) exists.
     """
-    y = -np.asarray(problem.linear, dtype=np.float64)
-    if not (np.abs(y) == 1).all() or np.any(problem.width):
-        raise ValueError("infinite bounds are for hard-margin classifiers; give C a finite value.")
-    size = float(np.abs(diagonal(problem.gram.kernel.of, problem.points())).max())
     solution, file = None, control.checkpoint
     for rung, bound in enumerate(_LADDER):
         cap = bound / size if size > 0 else bound
@@ -78,8 +266,11 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
             Path(written).unlink(missing_ok=True)
         if bound == _LADDER[0] and len(y) > WHOLE:
             _require_separable_part(problem, solution, control)
-    _refuse(solution, y, size)
-    raise AssertionError("not reached")
+    assert solution is not None
+    b = mixtures(solution.coefficients, problem.offset != "none")
+    assert b is not None
+    values = (solution.values - solution.offset) * (np.abs(b).sum() / np.abs(solution.coefficients).sum())
+    _refuse(between(b, values, float(b @ values), y, problem.offset != "none"), size)
 
 
 def _reached(solution: Solution, cap: float) -> bool:
@@ -121,16 +312,3 @@ def _certified(solution: Solution, y: np.ndarray, shift: bool) -> Solution:
     primal = 0.5 * square / smallest**2 if smallest > 0 else math.inf
     solution.certificate = replace(certificate, primal=max(primal, certificate.dual))
     return solution
-
-
-def _refuse(solution: Solution | None, y: np.ndarray, size: float) -> None:
-    assert solution is not None
-    b = solution.coefficients
-    width = 2 / math.sqrt(2 * max(solution.certificate.dual, 1e-300))
-    wrong = int((y * solution.values <= 0).sum())
-    raise Infeasible(
-        f"the classes cannot be separated by a hard margin (C=inf): no margin is wider than {width:.1g}, where the "
-        f"points are up to {math.sqrt(size):.2g} long in feature space, and {wrong} of {len(y)} points stay on the "
-        "wrong side. Use a finite C, or a kernel that separates more (a smaller RBF scale).",
-        coefficients=b.copy(),
-    )

@@ -1,0 +1,95 @@
+"""The nearest points of convex hulls: known distances, Clarabel's, and mixtures that anyone can check."""
+
+import numpy as np
+import pytest
+
+import referee
+from mercer import RBF
+from mercer.solvers.hulls import mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
+
+
+def never():
+    return False
+
+
+def labels(n, rng):
+    sign = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    sign[:2] = 1.0, -1.0
+    return sign
+
+
+def distance(K, sign, free):
+    """Clarabel's: |w| at the smallest |w|^2 / 2 over all mixtures."""
+    if free:
+        dual = referee.nu_svc(K, sign, 2 / len(sign))
+        dual.upper, dual.lower = (np.where(side, np.inf, 0.0) for side in (sign > 0, sign < 0))
+    else:
+        dual = referee.one_class(K * sign * sign[:, None], 1 / len(sign))
+        dual.upper = np.full(len(sign), np.inf)
+    return np.sqrt(max(0.0, -2 * referee.solve(dual).dual))
+
+
+def assert_mixtures(b, sign, free):
+    assert (sign * b >= 0).all()
+    sums = np.maximum(b, 0).sum(), np.maximum(-b, 0).sum()
+    assert sums == pytest.approx((1, 1), abs=1e-12) if free else sum(sums) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_vectors_and_matrices_have_the_distance_that_clarabel_finds(seed, free):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 40)), int(rng.integers(1, 12))
+    X, sign = rng.normal(size=(n, d)), labels(n, rng)
+    want, size = distance(X @ X.T, sign, free), np.linalg.norm(X, axis=1).max()
+    found = nearest(X, sign, free, 1e-9, 1e-15 * size, never)
+    assert_mixtures(found.b, sign, free)
+    assert found.apart == pytest.approx(np.linalg.norm(X.T @ found.b), abs=1e-14)
+    assert found.apart == pytest.approx(want, rel=1e-6, abs=1e-5)
+    assert found.margin <= found.apart * (1 + 1e-12) or found.apart < 1e-12
+    again = nearest_on_matrix(X @ X.T, sign, free, 1e-9, 1e-8 * size)
+    assert_mixtures(again.b, sign, free)
+    assert again.apart == pytest.approx(want, rel=1e-6, abs=1e-5)
+
+
+def test_the_solution_names_the_points_that_hold_it():
+    X = np.concatenate([np.arange(1.0, 30.0), -np.arange(2.0, 40.0)])[:, None]
+    found = nearest(X, np.sign(X[:, 0]), True, 1e-9, 0.0, never)
+    assert set(np.flatnonzero(found.b)) == {0, 29}
+    assert (found.apart, found.margin) == pytest.approx((3.0, 3.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-7, 1e-11])
+def test_a_distance_that_is_small_beside_the_points_is_found_in_full(apart):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([[0.0, apart], -rng.uniform(size=100), apart + rng.uniform(size=100)])[:, None]
+    sign = np.where(X[:, 0] > apart / 2, 1.0, -1.0)
+    found = nearest(X, sign, True, 1e-6, 1e-15, never)
+    assert found.margin == pytest.approx(apart, rel=1e-9)
+    assert found.gap <= 1e-6
+
+
+def test_hulls_that_touch_in_one_point_meet():
+    X = np.array([[0.0], [1.0], [1.0], [2.0]]) - 1.0
+    sign = np.array([1.0, 1.0, -1.0, -1.0])
+    found = nearest(X, sign, True, 1e-9, 4e-15, never)
+    assert np.abs(X.T @ found.b).max() <= 4e-15
+    assert_mixtures(found.b, sign, True)
+
+
+def test_equations_refine_mixtures_of_the_right_points():
+    rng = np.random.default_rng(0)
+    X, sign = rng.normal(size=(40, 2)), labels(40, rng)
+    K = RBF(0.5)(X)
+    exact = nearest_on_matrix(K, sign, True, 1e-10, 0.0)
+    worse = on_matrix(K, mixtures(exact.b * rng.uniform(0.5, 1.5, 40), True), sign, True)
+    better = refined_on_matrix(K, worse, sign, True)
+    assert worse.gap > 1e-2
+    assert better.gap <= 1e-9
+    assert better.apart == pytest.approx(exact.apart, rel=1e-7)
+
+
+def test_it_leaves_when_it_is_told_to():
+    rng = np.random.default_rng(0)
+    X, sign = rng.normal(size=(30, 2)), labels(30, rng)
+    assert nearest(X, sign, True, 1e-9, 0.0, lambda: True).steps == 0
