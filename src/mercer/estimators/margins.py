@@ -106,6 +106,59 @@ def tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     )
 
 
+def linear_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `LinearSVC.margins`."""
+    pandas = _pandas()
+    known, alphas, weight = _linear_dual(model, X, y, sample_weight)
+    values, codes = model._compared(model._values(X)), model._codes(y)
+    joint, squared = model.multi_class == "crammer_singer", model.loss == "squared_hinge"
+    weight = weight * model.class_weight_[codes]
+    tables = {}
+    for i, label in enumerate(model.classes_ if values.shape[1] > 1 and not joint else model.classes_[-1:]):
+        if joint and values.shape[1] > 1:
+            margin = values[np.arange(len(codes)), codes]
+        else:
+            own = codes == (i if values.shape[1] > 1 else 1)
+            margin = np.where(own, 1.0, -1.0) * values[:, i]
+        alpha = bound = np.full(len(codes), np.nan)
+        if known:
+            bound = model.C * weight
+            alpha = bound - alphas[0][codes, np.arange(len(codes))] if joint else alphas[i][0]
+        slack = np.maximum(0.0, 1.0 - margin)
+        if squared and not joint:
+            role = np.where(slack > 0, np.where(margin <= 0, "misclassified", "inside"), "outside").astype(object)
+            kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
+        else:
+            alpha = _at_bounds(alpha, bound, margin - 1.0)
+            role, kkt = _sides(alpha, bound, margin), _violation(alpha, bound, margin - 1.0)
+        tables[label] = {"alpha": alpha, "margin": margin, "slack": slack, "role": role, "kkt": kkt}
+    index = _index(X, len(codes))
+    parts = [pandas.DataFrame(table, index=index) for table in tables.values()]
+    return parts[0] if len(parts) == 1 else pandas.concat(parts, keys=list(tables), names=["positive", "sample"])
+
+
+def linear_tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `LinearSVR.margins`."""
+    known, alphas, weight = _linear_dual(model, X, y, sample_weight)
+    residual = np.asarray(y, dtype=np.float64).ravel() - model.predict(X)
+    alpha = bound = np.full(len(residual), np.nan)
+    side = np.sign(residual)
+    if known:
+        up, down = alphas[0]
+        alpha, bound = np.maximum(up, down), model.C * weight
+        side = np.where(alpha > 1e-6 * bound, np.where(up > down, 1.0, -1.0), side)
+    room = model.epsilon - side * residual
+    slack, names = np.maximum(0.0, -room), ("inside the tube", "on the tube", "outside the tube")
+    if model.loss == "squared_epsilon_insensitive":
+        role = np.where(slack > 0, names[2], names[0]).astype(object)
+        kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
+    else:
+        alpha = _at_bounds(alpha, bound, room)
+        role, kkt = _roles(alpha, bound, room, names), _violation(alpha, bound, room)
+    table = {"alpha": alpha, "residual": residual, "slack": slack, "role": role, "kkt": kkt}
+    return _pandas().DataFrame(table, index=_index(X, len(residual)))
+
+
 def one_class_table(model: Any, X: Any, sample_weight: Any) -> Any:
     """Return the table of `OneClassSVM.margins`."""
     pandas = _pandas()
@@ -157,6 +210,14 @@ def _violation(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.nda
     return np.where(np.isnan(alpha) | (bound <= 0), np.where(np.isnan(alpha), np.nan, 0.0), worst)
 
 
+def _at_bounds(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Return alpha with what interior points leave next to a bound put on it, where the sample is on that side."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = alpha / bound
+    alpha = np.where(share < np.minimum(room, 0.5), 0.0, alpha)
+    return np.where(1.0 - share < np.minimum(-room, 0.5), bound, alpha)
+
+
 # -- samples ----------------------------------------------------------------------------------------------
 
 
@@ -173,6 +234,25 @@ def _is_training(model: Any, data: Any) -> bool:
     if hasattr(mine, "nnz"):
         return bool((mine != theirs).nnz == 0)
     return bool(np.array_equal(np.asarray(mine, dtype=object), np.asarray(theirs, dtype=object)))
+
+
+def _linear_dual(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[bool, list[np.ndarray], np.ndarray]:
+    """Return whether the data are those of the fit (its certificate holds for them), alpha of all samples, weights."""
+    check_is_fitted(model)
+    data, y = model._read(X, y, reset=False)
+    weight = _full_weights(sample_weight, data.shape[0])
+    claim, rows = model.certificate_, np.flatnonzero(weight)
+    try:
+        seen = claim.verify(data, y, sample_weight=sample_weight)
+    except ValueError:
+        return False, [], weight
+    if abs(seen.primal - claim.primal) > 1e-6 * claim.primal or abs(seen.dual - claim.dual) > 1e-6 * claim.primal:
+        return False, [], weight
+    full = []
+    for alpha in model._alphas:
+        full.append(np.zeros((len(alpha), len(weight))))
+        full[-1][:, rows] = alpha
+    return True, full, weight
 
 
 def _full_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -94,8 +94,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Parameters, attributes, types and scaling are those of scikit-learn's Ridge. `KernelRidge(alpha, kernel="linear")` is
-    the dual without intercept.
+    Parameters, attributes, types and scaling are those of scikit-learn's Ridge. `KernelRidge(alpha, kernel="linear")`
+    is the dual without intercept.
 
     Examples
     --------

@@ -26,6 +26,7 @@ def check_linear(
     squared: bool,
     intercept: bool,
     tol: float,
+    few_weights: bool = False,
 ) -> Certificate:
     """Return the objectives of (w, b) and of alpha for the problem of `LinearProblem`, and the worst KKT residual.
 
@@ -43,6 +44,8 @@ def check_linear(
         Whether b is free; then sum(sign alpha) = 0 is asked.
     tol
         The relative gap that was asked for.
+    few_weights
+        Whether |w|_1 is the penalty; then |sum sign alpha x| <= 1 is asked.
 
     Examples
     --------
@@ -63,11 +66,14 @@ def check_linear(
         f[s] = part @ w + b
         pull += (part.T @ beta[s] - mean * beta[s].sum()) if sparse.issparse(part) else (part - mean).T @ beta[s]
         squares += float(part.multiply(part).sum() if sparse.issparse(part) else np.einsum("ij,ij->", part, part))
-    apart = max((float(np.abs(_plain(X[s]) @ (pull - w)).max(initial=0.0)) for s in strips), default=0.0)
+    size = float(np.abs(w).max(initial=0.0))
+    step = np.sign(w + size * pull) * np.maximum(np.abs(w + size * pull) - size, 0.0) - w if few_weights else pull - w
+    apart = max((float(np.abs(_plain(X[s]) @ step).max(initial=0.0)) for s in strips), default=0.0)
     z = target - sign * f
     loss = np.where(z > 0, z, 0.0)
-    primal = 0.5 * float(w @ w) + float(np.sum(cost * (loss**2 if squared else loss)))
-    dual = float(np.sum(target * alpha)) - 0.5 * float(pull @ pull)
+    penalty, square = (float(np.abs(w).sum()), 0.0) if few_weights else (0.5 * float(w @ w), 0.5 * float(pull @ pull))
+    primal = penalty + float(np.sum(cost * (loss**2 if squared else loss)))
+    dual = float(np.sum(target * alpha)) - square
     if squared:
         dual -= float(np.sum(alpha**2 / (4 * cost)))
         slackness = float(np.abs(alpha / (2 * cost) - loss).max(initial=0.0))
@@ -76,12 +82,64 @@ def check_linear(
         slackness = scale * float(np.abs(np.clip(alpha + z / scale, 0.0, cost) - alpha).max(initial=0.0))
     largest = float(np.abs(alpha).max(initial=0.0))
     outside = alpha.min(initial=0.0) < 0 or (not squared and bool((alpha > cost * (1 + 1e-12)).any()))
+    outside = outside or (few_weights and float(np.abs(pull).max(initial=0.0)) > 1 + 1e-9)
     unbalanced = intercept and abs(float(beta.sum())) > 1e-9 * max(largest, float(np.abs(beta).sum()))
     if outside or unbalanced:
         raise ValueError(
             "the dual variables are not feasible for these data, so that their value bounds nothing; verify with the "
             "X, y and sample_weight of the fit."
         )
+    return Certificate(primal, dual, max(slackness, apart), tol, solver="recomputed")
+
+
+def check_crammer_singer(
+    X: Any,
+    *,
+    w: np.ndarray,
+    b: np.ndarray,
+    codes: np.ndarray,
+    cost: np.ndarray,
+    beta: np.ndarray,
+    intercept: bool,
+    tol: float,
+) -> Certificate:
+    """Return the objectives of a machine for all classes at once and of its dual variables (see `Classes`).
+
+    Parameters
+    ----------
+    X
+        The points, dense or sparse.
+    w, b
+        A row and a number for each class.
+    codes, cost
+        The class and the price of each point.
+    beta
+        The dual variables, a row for each class.
+    intercept
+        Whether b is free.
+    tol
+        The relative gap that was asked for.
+    """
+    X, at = _plain(X), np.arange(len(codes))
+    F = np.asarray(X @ w.T) + b
+    wanted = np.ones_like(F)
+    wanted[at, codes] = 0.0
+    signed = cost[:, None] * (1.0 - wanted) - beta.T
+    mean = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(X.shape[1])
+    pull = np.asarray(X.T @ signed) - np.multiply.outer(mean, signed.sum(axis=0))
+    loss = (F + wanted).max(axis=1) - F[at, codes]
+    primal = 0.5 * float((w * w).sum()) + float(cost @ loss)
+    dual = float((beta.T * wanted).sum()) - 0.5 * float((pull * pull).sum())
+    size = 1e-9 * float(cost.sum())
+    unbalanced = intercept and float(np.abs(signed.sum(axis=0)).max()) > size
+    if beta.min() < 0 or unbalanced or float(np.abs(beta.sum(axis=0) - cost).max()) > 1e-9 * float(cost.max()):
+        raise ValueError(
+            "the dual variables are not feasible for these data, so that their value bounds nothing; verify with the "
+            "X, y and sample_weight of the fit."
+        )
+    slack = (F + wanted).max(axis=1, keepdims=True) - F - wanted
+    slackness = float(((beta.T * slack).sum(axis=1) / cost).max())
+    apart = float(np.abs(np.asarray(X @ (pull - w.T))).max(initial=0.0))
     return Certificate(primal, dual, max(slackness, apart), tol, solver="recomputed")
 
 
