@@ -108,33 +108,58 @@ def tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 
 def linear_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `LinearSVC.margins`."""
-    pandas = _pandas()
     known, alphas, weight = _linear_dual(model, X, y, sample_weight)
     values, codes = model._compared(model._values(X)), model._codes(y)
-    joint, squared = model.multi_class == "crammer_singer", model.loss == "squared_hinge"
-    weight = weight * model.class_weight_[codes]
-    tables = {}
-    for i, label in enumerate(model.classes_ if values.shape[1] > 1 and not joint else model.classes_[-1:]):
-        if joint and values.shape[1] > 1:
-            margin = values[np.arange(len(codes)), codes]
-        else:
-            own = codes == (i if values.shape[1] > 1 else 1)
-            margin = np.where(own, 1.0, -1.0) * values[:, i]
-        alpha = bound = np.full(len(codes), np.nan)
-        if known:
-            bound = model.C * weight
-            alpha = bound - alphas[0][codes, np.arange(len(codes))] if joint else alphas[i][0]
-        slack = np.maximum(0.0, 1.0 - margin)
-        if squared and not joint:
-            role = np.where(slack > 0, np.where(margin <= 0, "misclassified", "inside"), "outside").astype(object)
-            kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
-        else:
-            alpha = _at_bounds(alpha, bound, margin - 1.0)
-            role, kkt = _sides(alpha, bound, margin), _violation(alpha, bound, margin - 1.0)
-        tables[label] = {"alpha": alpha, "margin": margin, "slack": slack, "role": role, "kkt": kkt}
-    index = _index(X, len(codes))
-    parts = [pandas.DataFrame(table, index=index) for table in tables.values()]
-    return parts[0] if len(parts) == 1 else pandas.concat(parts, keys=list(tables), names=["positive", "sample"])
+    bound = model.C * weight * model.class_weight_[codes] if known else np.full(len(codes), np.nan)
+    if model.multi_class == "crammer_singer" and values.shape[1] > 1:
+        at = np.arange(len(codes))
+        alpha = bound - alphas[0][codes, at] if known else bound
+        return _pandas().DataFrame(_slackness(alpha, bound, values[at, codes], False), index=_index(X, len(codes)))
+    if model.multi_class == "crammer_singer" and known:
+        alphas = [(bound - alphas[0][codes, np.arange(len(codes))])[None]]
+    rows = [alpha[0] for alpha in alphas] if known else [bound] * values.shape[1]
+    squared = model.loss == "squared_hinge" and model.multi_class == "ovr"
+    return _against_rest(model.classes_, X, codes, values, rows, [bound] * len(rows), squared)
+
+
+def online_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `Pegasos.margins`."""
+    codes, claim = model._codes(y), model.certificate_
+    values = model.decision_function(X).reshape(len(codes), -1)
+    bounds = rows = np.full(values.T.shape, np.nan)
+    if len(codes) == model._coefficients.shape[1]:
+        seen = claim.verify(X, y, sample_weight=sample_weight)
+        if (
+            abs(seen.primal - claim.primal) <= 1e-6 * claim.primal
+            and abs(seen.dual - claim.dual) <= 1e-6 * claim.primal
+        ):
+            bounds = model._shares(codes, sample_weight) / (model.lam * len(codes))
+            rows = np.array(model._signs(codes)) * model._coefficients
+    return _against_rest(model.classes_, X, codes, values, rows, bounds, False)
+
+
+def _against_rest(
+    classes: Any, X: Any, codes: np.ndarray, values: np.ndarray, alphas: Any, bounds: Any, squared: bool
+) -> Any:
+    """Return one table per machine, of the second class of two or of each class against the rest."""
+    index, parts = _index(X, len(codes)), []
+    for i, (alpha, bound) in enumerate(zip(alphas, bounds, strict=True)):
+        own = codes == (i if values.shape[1] > 1 else 1)
+        margin = np.where(own, 1.0, -1.0) * values[:, i]
+        parts.append(_pandas().DataFrame(_slackness(alpha, bound, margin, squared), index=index))
+    return parts[0] if len(parts) == 1 else _pandas().concat(parts, keys=list(classes), names=["positive", "sample"])
+
+
+def _slackness(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray, squared: bool) -> dict[str, np.ndarray]:
+    """Return the columns of a table; with the squared hinge alpha = 2 bound slack."""
+    slack = np.maximum(0.0, 1.0 - margin)
+    if squared:
+        role = np.where(slack > 0, np.where(margin <= 0, "misclassified", "inside"), "outside").astype(object)
+        kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
+    else:
+        alpha = _at_bounds(alpha, bound, margin - 1.0)
+        role, kkt = _sides(alpha, bound, margin), _violation(alpha, bound, margin - 1.0)
+    return {"alpha": alpha, "margin": margin, "slack": slack, "role": role, "kkt": kkt}
 
 
 def linear_tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
