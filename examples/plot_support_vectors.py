@@ -68,7 +68,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it does not converge: that is the point
     slow.fit(X, y)
 exact = LinearSVC(C=1.0, fit_intercept=False, tol=1e-8).fit(X, y).certificate_.primal / 80
-course = ", ".join(f"{seen.epoch:g}: {seen.primal:.4f}" for seen in slow.history_)
+course = ", ".join(f"{steps / len(X):g}: {primal:.4f}" for steps, primal in slow.history_[["steps", "primal"]])
 print(f"M5  objective after so many passes: {course}; minimum {exact:.4f}")
 
 # %%

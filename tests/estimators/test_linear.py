@@ -5,14 +5,15 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification, make_regression
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.svm import SVC, SVR
 from sklearn.svm import LinearSVC as TheirLinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import mercer
 from checks import expected_failures
 from mercer.estimators import LinearSVC, LinearSVR
 
@@ -21,9 +22,17 @@ REGRESSOR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 
 @parametrize_with_checks(
-    [LinearSVC(), LinearSVC(loss="squared_hinge"), LinearSVR(), LinearSVR(loss="squared_epsilon_insensitive")],
-    expected_failed_checks=expected_failures,
+    [
+        LinearSVC(),
+        LinearSVC(loss="squared_hinge"),
+        LinearSVC(penalty="l1", loss="squared_hinge", tol=1e-12),
+        LinearSVC(multi_class="crammer_singer", tol=1e-10),
+        LinearSVR(),
+        LinearSVR(loss="squared_epsilon_insensitive"),
+    ],
+    expected_failed_checks=lambda m: {} if m.tol < 1e-5 else expected_failures(m),
 )
+@pytest.mark.filterwarnings("ignore:random_state=0 changes nothing")
 def test_sklearn_checks(estimator, check):
     check(estimator)
 
@@ -107,7 +116,15 @@ def test_sparse_is_dense_in_regression(loss):
 
 
 @pytest.mark.parametrize(
-    "model", [LinearSVC(), LinearSVC(loss="squared_hinge"), LinearSVR(), LinearSVR(loss=REGRESSOR_LOSSES[1])]
+    "model",
+    [
+        LinearSVC(),
+        LinearSVC(loss="squared_hinge"),
+        LinearSVC(loss="squared_hinge", penalty="l1"),
+        LinearSVC(multi_class="crammer_singer"),
+        LinearSVR(),
+        LinearSVR(loss=REGRESSOR_LOSSES[1]),
+    ],
 )
 def test_weights_are_repetitions(model):
     X, y = classes(60)
@@ -265,6 +282,12 @@ def test_verify_refuses_other_data():
         (LinearSVC(max_iter=1.5), "max_iter=1.5 of LinearSVC must be a whole number"),
         (LinearSVC(time_limit=-1), "time_limit=-1 of LinearSVC must be a number of seconds"),
         (LinearSVC(class_weight={0: -1.0}), "class_weight gives class .*0.* the weight -1"),
+        (LinearSVC(penalty="l0"), "penalty='l0' of LinearSVC must be 'l2' or 'l1'"),
+        (LinearSVC(multi_class="ovo"), "multi_class='ovo' of LinearSVC must be 'ovr' or 'crammer_singer'"),
+        (
+            LinearSVC(multi_class="crammer_singer", penalty="l1"),
+            "penalty='l1' of LinearSVC goes with multi_class='ovr'",
+        ),
         (LinearSVR(epsilon=-0.1), "epsilon=-0.1 of LinearSVR must be a finite number >= 0"),
         (LinearSVR(loss="hinge"), "loss='hinge' of LinearSVR must be one of"),
     ],
@@ -319,3 +342,187 @@ def test_classes_are_the_labels_that_occur(labels):
     assert model.classes_.dtype == named.dtype
     assert set(model.predict(X)) <= set(named)
     np.testing.assert_array_equal(model.coef_, LinearSVC().fit(X, y).coef_)
+
+
+# -- few weights --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("n", "d"), [(80, 6), (30, 60)])
+def test_few_weights_with_hinges_are_a_linear_program(n, d, C):
+    X, y = make_classification(n, d, n_informative=4, random_state=1)
+    X = X * 10.0 ** np.linspace(-1, 1, d) + 3
+    signs, weight = 2.0 * y - 1, np.random.default_rng(0).uniform(0.5, 2, n)
+    A = np.c_[signs[:, None] * np.c_[X, -X, np.ones(n)], np.eye(n)]
+    bounds = [(0, None)] * (2 * d) + [(None, None)] + [(0, None)] * n
+    best = optimize.linprog(np.r_[np.ones(2 * d), 0, C * weight], -A, -np.ones(n), bounds=bounds).fun
+    model = LinearSVC(penalty="l1", C=C, tol=1e-7).fit(X, y, weight)
+    assert model.certificate_.primal == pytest.approx(best, rel=1e-6)
+    assert model.certificate_.verify(X, y, sample_weight=weight).relative_gap <= 2e-7
+    risk = weight @ np.maximum(0, 1 - signs * model.decision_function(X))
+    assert np.abs(model.coef_).sum() + C * risk == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_few_weights_with_squared_hinges_are_liblinears(C):
+    X, y = classes(d=12)
+    theirs = TheirLinearSVC(penalty="l1", dual=False, fit_intercept=False, C=C, tol=1e-10, max_iter=10**6).fit(X, y)
+    ours = LinearSVC(penalty="l1", loss="squared_hinge", fit_intercept=False, C=C, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all()
+    free = LinearSVC(penalty="l1", loss="squared_hinge", C=C, tol=1e-10).fit(X + 1, y)
+    far = TheirLinearSVC(
+        penalty="l1", dual=False, C=C, tol=1e-10, max_iter=10**6, intercept_scaling=1e4, random_state=0
+    )
+    np.testing.assert_allclose(free.coef_, far.fit(X + 1, y).coef_, atol=1e-2)
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_few_of_many_columns_are_found(loss, kind):
+    X, y = make_classification(60, 700, n_informative=5, random_state=0)
+    X[np.abs(X) < 0.5] = 0
+    model = LinearSVC(penalty="l1", loss=loss, C=0.2, tol=1e-6).fit(kind(X), y)
+    assert model.certificate_.verify(kind(X), y).relative_gap <= 2e-6
+    assert 0 < np.count_nonzero(model.coef_) <= 60
+    values = model.decision_function(kind(X))
+    assert sparse.issparse(model.sparsify().coef_)
+    np.testing.assert_allclose(model.decision_function(kind(X)), values)
+    assert model.certificate_.verify(kind(X), y).converged
+    assert isinstance(model.densify().coef_, np.ndarray)
+
+
+def test_interior_points_and_the_simplex_method_agree(monkeypatch):
+    import mercer.solvers.linear_sparse as linear_sparse
+
+    X, y = classes(300, 10)
+    program = LinearSVC(penalty="l1", tol=1e-6).fit(X, y)
+    monkeypatch.setattr(linear_sparse, "_PROGRAM", 0)
+    inner = LinearSVC(penalty="l1", tol=1e-6).fit(X, y)
+    assert inner.certificate_.solver != program.certificate_.solver
+    assert inner.certificate_.verify(X, y).relative_gap <= 1e-6
+    assert inner.certificate_.primal == pytest.approx(program.certificate_.primal, rel=1e-6)
+    assert (np.diff(inner.history_["gap"]) <= 0).all()
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 reached"):
+        early = LinearSVC(penalty="l1", max_iter=2).fit(X, y)
+    assert early.certificate_.dual <= program.certificate_.primal <= early.certificate_.primal
+
+
+# -- one machine for all classes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("k", [2, 4])
+def test_crammer_singer_without_offset_is_liblinears(C, k):
+    X, y = classes(k=k)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    options = {"multi_class": "crammer_singer", "C": C, "fit_intercept": False}
+    theirs = TheirLinearSVC(**options, tol=1e-9, max_iter=10**6, random_state=0).fit(X, y, weight)
+    ours = LinearSVC(**options, tol=1e-11).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert ours.certificate_.verify(X, y, sample_weight=weight).relative_gap <= 1e-10
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_crammer_singer_with_offsets_ends_with_a_proof(monkeypatch, direct, kind):
+    import mercer.solvers.crammer_singer as crammer_singer
+
+    if not direct:
+        monkeypatch.setattr(crammer_singer, "_DENSE", 0)
+    X, y = classes(300, k=3)
+    X = np.where(np.abs(X) < 0.3, 0.0, X) * 10.0 ** np.linspace(-1, 1, 6) + 2
+    model = LinearSVC(multi_class="crammer_singer", tol=1e-7, class_weight="balanced").fit(kind(X), y)
+    seen = model.certificate_.verify(kind(X), y)
+    assert seen.relative_gap <= 2e-7
+    cost = model.class_weight_[y]
+    f = model.decision_function(kind(X))
+    loss = (f + (np.arange(3) != y[:, None])).max(axis=1) - f[np.arange(300), y]
+    assert seen.primal == pytest.approx(0.5 * (model.coef_**2).sum() + cost @ loss, rel=1e-9)
+    assert (model.history_["primal"] >= model.history_["dual"]).all()
+    model.coef_ = model.coef_ + 0.1
+    assert not model.certificate_.verify(kind(X), y).converged
+    with pytest.raises(ValueError, match="not feasible for these data"):
+        model.certificate_.verify(kind(X), np.roll(y, 1))
+
+
+def test_crammer_singer_of_two_classes_is_svc_at_half_the_distance():
+    """With w_0 = -w_1 the loss is a hinge of (w_1 - w_0).x, the penalty |w_1 - w_0|² / 4: an SVC with twice the C."""
+    X, y = classes()
+    joint = LinearSVC(multi_class="crammer_singer", C=0.3, tol=1e-10).fit(X, y)
+    theirs = SVC(kernel="linear", C=0.6, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(joint.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(joint.intercept_, theirs.intercept_, atol=1e-4)
+
+
+# -- parameters of scikit-learn, margins, history ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [LinearSVC, LinearSVR])
+@pytest.mark.parametrize("given", [{"dual": False}, {"intercept_scaling": 10.0}, {"random_state": 0}], ids=str)
+def test_parameters_that_nothing_depends_on_are_said_to_be_so(model, given):
+    with pytest.warns(UserWarning, match=f"{next(iter(given))}=.* changes nothing in {model.__name__}"):
+        model(**given).fit(*classes(30))
+
+
+def test_a_column_of_labels_is_read_as_scikit_learn_reads_it():
+    X, y = classes(30)
+    for model in (LinearSVC(), LinearSVR()):
+        with pytest.warns(DataConversionWarning, match="column-vector"):
+            column = clone(model).fit(X, y[:, None])
+        np.testing.assert_array_equal(column.coef_, model.fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("n", [150, 400])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_margins_are_those_of_svc(n, weighted):
+    X, y = classes(n)
+    weight = np.tile([0.0, 1.0, 2.0, 1.5, 0.5], n // 5) if weighted else None
+    ours = LinearSVC(tol=1e-9).fit(X, y, weight)
+    theirs = mercer.SVC(kernel="linear", tol=1e-9).fit(X, y, weight)
+    mine, other = ours.margins(X, y, weight), theirs.margins(X, y, weight)
+    counted = np.ones(n, bool) if weight is None else weight > 0
+    assert (mine.role[counted] == other.role[counted]).mean() > 0.99
+    np.testing.assert_allclose(mine.margin, other.margin, atol=1e-3)
+    assert mine.kkt.max() < 1e-3
+    assert set(mine.role) >= {"outside", "on the margin", "inside"}
+    assert (ours.zones(X) == theirs.zones(X)).mean() > 0.98
+    new = ours.margins(X[::-1], y)
+    assert new.alpha.isna().all()
+    assert new.kkt.isna().all()
+
+
+def test_margins_of_other_losses_and_more_classes():
+    X, y = classes(300, k=3)
+    squared = LinearSVC(loss="squared_hinge", tol=1e-10).fit(X, y)
+    table = squared.margins(X, y)
+    np.testing.assert_allclose(table.alpha, 2 * table.slack, atol=1e-4)
+    assert table.index.names == ["positive", "sample"]
+    assert squared.zones(X).shape == (300, 3)
+    joint = LinearSVC(multi_class="crammer_singer", tol=1e-9).fit(X, y)
+    table = joint.margins(X, y)
+    right = joint.predict(X) == y
+    assert ((table.margin > 0) == right).all()
+    assert table.kkt.max() < 1e-3
+    assert ((joint.zones(X)[np.arange(300), y] == 2) == (table.margin >= 1)).all()
+    for loss in REGRESSOR_LOSSES:
+        target = X[:, 0] + 0.3 * np.sin(np.arange(300.0))
+        tube = LinearSVR(loss=loss, tol=1e-9).fit(X, target)
+        table = tube.margins(X, target)
+        np.testing.assert_allclose(table.slack, np.maximum(0, np.abs(target - tube.predict(X)) - 0.1), atol=1e-12)
+        assert table.kkt.max() < 1e-3
+        assert len(table.role.unique()) > 1
+
+
+@pytest.mark.parametrize("loss", CLASSIFIER_LOSSES)
+@pytest.mark.parametrize("n", [100, 2000])
+def test_the_history_ends_with_the_certificate(loss, n):
+    X, y = classes(n)
+    model = LinearSVC(loss=loss, tol=1e-6).fit(X, y)
+    assert model.history_.dtype.names == ("steps", "primal", "dual", "gap", "support", "seconds")
+    last, claim = model.history_[-1], model.certificate_
+    assert (last["primal"], last["dual"], last["steps"]) == (claim.primal, claim.dual, claim.iterations)
+    assert n == 100 or len(model.history_) > 1
+    assert (np.diff(model.history_["seconds"]) >= 0).all()
+    assert len(LinearSVC(loss=loss).fit(*classes(n, k=3)).history_) == 3

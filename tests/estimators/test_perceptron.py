@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn.linear_model
 from scipy import sparse
 from sklearn.datasets import load_iris, make_blobs
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.estimators.perceptron import Perceptron
@@ -17,7 +18,17 @@ from samples import shared_letters
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@parametrize_with_checks([Perceptron(max_epochs=20), Perceptron(RBF(), max_epochs=20, shuffle=True, random_state=0)])
+# A weight is a longer step at a mistake, a repeated point may be a mistake twice: as with scikit-learn's Perceptron.
+STEPS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "the weight of a point is a step, not a number of visits"
+    for kind in ("dense", "sparse")
+}
+
+
+@parametrize_with_checks(
+    [Perceptron(max_epochs=20), Perceptron(RBF(), max_epochs=20, shuffle=True, random_state=0)],
+    expected_failed_checks=lambda model: STEPS,
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -133,3 +144,80 @@ def test_errors_are_sentences():
         Perceptron(RBF()).partial_fit(X, y)
     with pytest.raises(ValueError, match="requires y"):
         Perceptron(FromFunction(shared_letters)).fit(["a"], None)
+    with pytest.raises(ValueError, match="penalty='l2' of Perceptron must be None"):
+        Perceptron(penalty="l2").fit(X, y)
+    with pytest.raises(ValueError, match="eta0 of Perceptron must be > 0"):
+        Perceptron(eta0=0.0).fit(X, y)
+    with pytest.raises(ValueError, match="max_iter of Perceptron"):
+        Perceptron(max_iter=0).fit(X, y)
+    with pytest.raises(ValueError, match="class_weight='heavy' of Perceptron"):
+        Perceptron(class_weight="heavy").fit(X, y)
+    with pytest.raises(ValueError, match=r"coef_init has shape \(3,\); for these data it must have shape \(1, 2\)"):
+        Perceptron().fit(X, y, coef_init=np.ones(3))
+    with pytest.raises(ValueError, match="need the primal form"):
+        Perceptron(RBF(), warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="'balanced' of Perceptron is not supported for partial_fit"):
+        Perceptron(class_weight="balanced").partial_fit(X, y, classes=np.unique(y))
+    with pytest.warns(UserWarning, match="early_stopping=True changes nothing in Perceptron: a pass without"):
+        Perceptron(early_stopping=True).fit(X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 0.3, 1: 2.0, 2: 1.0}])
+def test_steps_are_scikit_learns(weighted, class_weight):
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)[:140]
+    X, y = X[order], y[order]
+    weight = np.random.default_rng(1).uniform(0.1, 2, 140) if weighted else None
+    options = {"eta0": 0.7, "shuffle": False, "class_weight": class_weight, "max_iter": 4}
+    theirs = sklearn.linear_model.Perceptron(**options, tol=None).fit(X, y, sample_weight=weight)
+    ours = Perceptron(**options).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-9)
+    dual = Perceptron(Linear(), **options).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(dual.dual_coef_ @ X[dual.support_], ours.coef_, atol=1e-8)
+
+
+def test_no_weight_leaves_a_point_out():
+    X, y = blobs(2)
+    weight = (np.arange(120) % 3 > 0).astype(float)
+    for kernel in (None, RBF(3.0)):
+        weighted, without = Perceptron(kernel).fit(X, y, sample_weight=weight), Perceptron(kernel)
+        without.fit(X[weight > 0], y[weight > 0])
+        np.testing.assert_array_equal(weighted.decision_function(X), without.decision_function(X))
+    assert (weight[weighted.support_] > 0).all()
+
+
+def test_a_fit_goes_on_from_where_it_is_told():
+    X, y = load_iris(return_X_y=True)
+    first = Perceptron(max_epochs=2).fit(X, y)
+    more = Perceptron(max_epochs=3).fit(X, y, coef_init=first.coef_, intercept_init=first.intercept_)
+    whole = Perceptron(max_epochs=5).fit(X, y)
+    np.testing.assert_allclose(more.coef_, whole.coef_, atol=1e-9)
+    warm = Perceptron(max_epochs=2, warm_start=True).fit(X, y).sparsify().set_params(max_epochs=3).fit(X, y)
+    np.testing.assert_allclose(warm.coef_, whole.coef_, atol=1e-9)
+
+
+def test_float32_is_kept():
+    X, y = load_iris(return_X_y=True)
+    single = Perceptron(max_epochs=3).fit(X.astype(np.float32), y)
+    assert single.coef_.dtype == single.intercept_.dtype == np.float32
+    assert single.decision_function(X.astype(np.float32)).dtype == np.float32
+    assert Perceptron(max_epochs=3).fit(X, y).coef_.dtype == np.float64
+
+
+def test_the_history_counts_corrections():
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(max_epochs=5).fit(X, y)
+    for k, table in enumerate(model.history_):
+        passes = model.mistakes_per_epoch_[: len(table), k]
+        np.testing.assert_array_equal(table["steps"], np.cumsum(passes))
+        assert np.isnan(table["primal"]).all()
+        assert (np.diff(table["seconds"]) >= 0).all()
+
+
+def test_a_column_of_labels_is_read_as_scikit_learn_reads_it():
+    X, y = blobs(2)
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        column = Perceptron().fit(X, y[:, None])
+    np.testing.assert_array_equal(column.coef_, Perceptron().fit(X, y).coef_)

@@ -5,13 +5,15 @@ import pytest
 import sklearn.linear_model
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.estimators.ridge import Ridge
 
 
-@parametrize_with_checks([Ridge(), Ridge(0.1, solver="dual", fit_intercept=False)])
+@pytest.mark.filterwarnings("ignore:random_state=0 changes nothing")
+@parametrize_with_checks([Ridge(), Ridge(0.1, solver="dual", fit_intercept=False), Ridge(positive=True)])
 def test_scikit_learn_finds_no_fault(estimator, check):
     check(estimator)
 
@@ -126,7 +128,11 @@ def test_degenerate_data():
         (Ridge("much"), "alpha='much' of Ridge"),
         (Ridge(np.inf), "alpha=inf of Ridge"),
         (Ridge([1.0, 2.0]), "alpha of Ridge has 2 numbers and y has 1 column;"),
-        (Ridge(solver="svd"), "solver='svd' of Ridge must be 'auto', 'primal' or 'dual'"),
+        (Ridge(solver="sgd"), "solver='sgd' of Ridge must be one of 'auto', 'primal', 'dual', 'svd'"),
+        (Ridge(solver="svd", positive=True), "solver='svd' of Ridge does not support positive=True"),
+        (Ridge(positive="yes"), "positive='yes' of Ridge must be True or False"),
+        (Ridge(max_iter=0), "max_iter=0 of Ridge must be a whole number >= 1"),
+        (Ridge(tol=0), "tol=0 of Ridge must be a relative duality gap"),
         (Ridge(fit_intercept="no"), "fit_intercept='no' of Ridge must be True or False"),
         (Ridge(budget="plenty"), "budget 'plenty' is not a size"),
     ],
@@ -134,3 +140,96 @@ def test_degenerate_data():
 def test_a_parameter_outside_its_domain_is_named(model, match):
     with pytest.raises(ValueError, match=match):
         model.fit(*problem(10, 3))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("n", "d"), [(40, 8), (8, 40)])
+@pytest.mark.parametrize("budget", [None, "100 B"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_nonnegative_weights_are_those_of_bounded_least_squares(kind, n, d, budget, intercept):
+    X, Y = problem(n, d, targets=2)
+    s = np.random.default_rng(1).uniform(0.5, 2, n)
+    model = Ridge([0.1, 3.0], positive=True, fit_intercept=intercept, budget=budget).fit(kind(X), Y, s)
+    assert model.certificate_.verify(kind(X), Y, sample_weight=s).relative_gap < 1e-9
+    free = np.eye(d + intercept)[:d]
+    for j, alpha in enumerate([0.1, 3.0]):
+        A = np.r_[np.sqrt(s)[:, None] * np.c_[X, np.ones((n, int(intercept)))], np.sqrt(alpha) * free]
+        bounds = (np.r_[np.zeros(d), [-np.inf] * intercept], np.inf)
+        theirs = optimize.lsq_linear(A, np.r_[np.sqrt(s) * Y[:, j], np.zeros(d)], bounds, tol=1e-14).x
+        np.testing.assert_allclose(model.coef_[j], theirs[:d], atol=1e-5)
+    assert (model.coef_ >= 0).all()
+    assert (model.coef_ == 0).any()
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_nonnegative_least_squares_without_a_penalty(repeated):
+    X, y = problem(20, 5)
+    X = np.c_[X, X] if repeated else X
+    model = Ridge(0.0, positive=True, fit_intercept=False).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(optimize.nnls(X, y)[1] ** 2)
+    assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_float32_is_kept(positive):
+    X, Y = problem(20, 6, targets=2)
+    for y in (Y, Y[:, 0]):
+        single = Ridge(positive=positive).fit(X.astype(np.float32), y)
+        double = Ridge(positive=positive).fit(X, y)
+        assert single.coef_.dtype == single.intercept_.dtype == np.float32
+        assert single.predict(X.astype(np.float32)).dtype == np.float32
+        assert double.predict(X).dtype == double.coef_.dtype == np.float64
+        np.testing.assert_allclose(single.coef_, double.coef_, atol=1e-5)
+
+
+def test_a_column_of_targets_is_read_as_scikit_learn_reads_it():
+    X, y = problem(20, 6)
+    ours, theirs = Ridge().fit(X, y[:, None]), sklearn.linear_model.Ridge().fit(X, y[:, None])
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert ours.intercept_.shape == theirs.intercept_.shape == (1,)
+    assert ours.predict(X).shape == theirs.predict(X).shape
+    assert Ridge().fit(X, y).intercept_.shape == ()
+
+
+@pytest.mark.parametrize("solver", ["svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"])
+def test_scikit_learns_ways_to_the_same_weights(solver):
+    X, y = problem(20, 6)
+    model = Ridge(solver=solver).fit(X, y)
+    np.testing.assert_allclose(model.coef_, Ridge().fit(X, y).coef_)
+    assert model.solver_ == solver
+    with pytest.warns(UserWarning, match="random_state=3 changes nothing in Ridge: nothing is random"):
+        Ridge(solver=solver, random_state=3).fit(X, y)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0])
+def test_the_certificate_is_that_of_the_objective(positive, alpha):
+    X, Y = problem(30, 6, targets=2)
+    s = np.random.default_rng(1).uniform(0.5, 2, 30)
+    model = Ridge(alpha, positive=positive).fit(X, Y, s)
+    claim = model.certificate_
+    objective = (s[:, None] * (Y - model.predict(X)) ** 2).sum() + alpha * (model.coef_**2).sum()
+    assert claim.primal == pytest.approx(objective)
+    assert claim.converged
+    assert len(claim.parts) == len(model.history_) == 2
+    assert model.history_[0]["primal"][-1] == claim.parts[0].primal
+    model.coef_ = model.coef_ * 1.01 + 0.01
+    worse = claim.verify(X, Y, sample_weight=s)
+    assert worse.dual <= objective <= worse.primal
+    assert not worse.converged
+
+
+def test_a_budget_of_steps_is_kept_and_said():
+    X, y = problem(300, 200)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 reached"):
+        model = Ridge(1e-3, budget="1 kB", max_iter=2).fit(X, y)
+    assert model.n_iter_ == [2]
+    assert model.certificate_.dual <= Ridge(1e-3).fit(X, y).certificate_.primal
+
+
+def test_least_squares_on_powers_loses_no_digits_to_squares():
+    X, y = np.vander(np.linspace(0, 1, 30), 12), np.sin(np.arange(30.0))
+    model = Ridge(0.0, fit_intercept=False).fit(X, y)
+    best = np.linalg.lstsq(X, y)[1][0]
+    assert model.certificate_.primal == pytest.approx(best, rel=1e-9)
+    assert model.certificate_.converged

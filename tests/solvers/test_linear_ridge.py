@@ -33,11 +33,11 @@ def test_extreme_features_are_measured_in_a_unit_of_their_own(scale):
     Y = RNG.normal(size=(12, 1))
     rows = CentredRows(scale * X, None, False)
     for solver in ("primal", "dual"):
-        w, _ = solve_linear_ridge(rows, Y, np.zeros(1), solver, Budget("1 MB"))
+        w = solve_linear_ridge(rows, Y, np.zeros(1), solver, Budget("1 MB"))[0]
         np.testing.assert_allclose(w * scale, np.linalg.lstsq(X, Y)[0], atol=1e-8)
 
 
 def test_an_alpha_beyond_all_numbers_leaves_nothing():
     rows = CentredRows(1e-200 * X, None, False)
-    w, _ = solve_linear_ridge(rows, RNG.normal(size=(12, 1)), np.ones(1), "primal", Budget("1 MB"))
+    w = solve_linear_ridge(rows, RNG.normal(size=(12, 1)), np.ones(1), "primal", Budget("1 MB"))[0]
     assert not w.any()

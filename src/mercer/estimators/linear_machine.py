@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -14,12 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.certify import Certificate, combined
 from mercer.estimators.functions import linear_functions
 from mercer.estimators.inputs import positive_weights
+from mercer.estimators.parameters import Unnecessary, is_real, warn_unnecessary
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
 from mercer.solvers.control import Control, warn_unfinished
+from mercer.solvers.crammer_singer import Classes, solve_crammer_singer
+from mercer.solvers.history import history_table
 from mercer.solvers.linear_problem import LinearProblem, LinearSolution
 from mercer.solvers.linear_rows import Rows
 from mercer.solvers.linear_solve import solve_linear_models
-from mercer.solvers.linear_verify import check_linear
+from mercer.solvers.linear_verify import check_crammer_singer, check_linear
 
 _STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
 
@@ -28,20 +31,27 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
     """What `LinearSVC` and `LinearSVR` share."""
 
     _losses: tuple[str, str]  # the plain one and the squared one
+    _few_weights = False  # whether |w|_1 is the penalty
+    _unnecessary: ClassVar[Unnecessary] = {
+        "dual": ("auto", "the solver is chosen by the shape of X, and its answer is proven by both problems"),
+        "intercept_scaling": (1.0, "the offset is not penalised"),
+        "random_state": (None, "nothing is random"),
+    }
 
     def _check(self) -> None:
         """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
         name = type(self).__name__
-        if not is_number(self.C) or not 0 < self.C < math.inf:
+        if not is_real(self.C) or not 0 < self.C < math.inf:
             raise ValueError(f"C={self.C!r} of {name} must be a finite number > 0 (SVC has hard margins).")
         if self.loss not in self._losses:
             raise ValueError(f"loss={self.loss!r} of {name} must be one of {', '.join(map(repr, self._losses))}.")
-        if not is_number(self.tol) or not 0 < self.tol < 1:
+        if not is_real(self.tol) or not 0 < self.tol < 1:
             raise ValueError(f"tol={self.tol!r} of {name} must be a relative duality gap with 0 < tol < 1.")
         if not isinstance(self.max_iter, numbers.Integral) or isinstance(self.max_iter, bool) or self.max_iter < -1:
             raise ValueError(f"max_iter={self.max_iter!r} of {name} must be a whole number >= 0, or -1 for no limit.")
-        if self.time_limit is not None and not (is_number(self.time_limit) and self.time_limit > 0):
+        if self.time_limit is not None and not (is_real(self.time_limit) and self.time_limit > 0):
             raise ValueError(f"time_limit={self.time_limit!r} of {name} must be a number of seconds > 0, or None.")
+        warn_unnecessary(self)
 
     def _weighted(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Return the samples that count and C times their weights."""
@@ -51,7 +61,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         return X, y, np.broadcast_to(float(self.C), X.shape[0]) if weights is None else self.C * weights
 
     def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
-        """Return sign, target and cost of each problem, one per row of coef_."""
+        """Return sign, target and cost of each problem, or codes, count and cost of a joint one."""
         raise NotImplementedError
 
     @with_callbacks
@@ -60,7 +70,10 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         squared = self.loss == self._losses[1]
         with listening(self, X, y, {}) as report:
             control = Control(self.tol, self.max_iter, self.time_limit, report=report)
-            return solve_linear_models([LinearProblem(rows, **p, squared=squared) for p in problems], control)
+            if "codes" in problems[0]:
+                return [solve_crammer_singer(Classes(rows, **problems[0]), control)]
+            models = [LinearProblem(rows, **p, squared=squared) for p in problems]
+            return solve_linear_models(models, control, self._few_weights)
 
     def _fit(self, data: Any, y: np.ndarray, sample_weight: Any, X: Any, labels: Any) -> np.ndarray:
         data, y, cost = self._weighted(data, y, sample_weight)
@@ -68,8 +81,9 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         self.n_iter_ = max(s.certificate.iterations for s in solutions)
         self._certificates = [s.certificate for s in solutions]
         self._alphas = [s.alpha for s in solutions]
-        self.intercept_ = np.array([s.b for s in solutions])
-        coef = np.array([s.w for s in solutions])
+        self._history = [s.history for s in solutions]
+        self.intercept_ = np.array([s.b for s in solutions]).reshape(-1)
+        coef = np.vstack([s.w for s in solutions])
         certificate = self.certificate_
         if certificate.stopped != "converged":
             warn_unfinished(certificate.stopped, certificate.relative_gap, self.tol)
@@ -82,9 +96,23 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         seconds = max(c.seconds for c in self._certificates)
         return combined(self._certificates, seconds=seconds, check=Recheck(self))
 
+    @property
+    def history_(self) -> Any:
+        """The course of the fit: fields steps, primal, dual, gap, support and seconds; for several problems a tuple."""
+        check_is_fitted(self, "_history")
+        tables = tuple(map(history_table, self._history))
+        return tables[0] if len(tables) == 1 else tables
+
+    def _weights(self) -> np.ndarray:
+        """Return w, a row for each machine, dense."""
+        return np.atleast_2d(self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_)
+
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if sparse.issparse(self.coef_):
+            product = X @ self.coef_.T
+            return np.asarray(product.toarray() if sparse.issparse(product) else product) + self.intercept_
         coef = np.atleast_2d(self.coef_).T
         if sparse.issparse(X) or X.dtype == np.float64:
             return np.asarray(X @ coef) + self.intercept_
@@ -97,7 +125,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
     def function_(self) -> Any:
         """w.x + b as an `RKHSFunction` of the linear kernel, its norm |w|; one for each class as an `RKHSVector`."""
         check_is_fitted(self)
-        return linear_functions(self.coef_, self.intercept_, single=len(self.intercept_) == 1)
+        return linear_functions(self._weights(), self.intercept_, single=len(self.intercept_) == 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -120,28 +148,17 @@ class Recheck:
                 f"the model was fitted to {alphas[0].shape[1]} samples of positive weight and X has {X.shape[0]}; "
                 "verify with the X, y and sample_weight of the fit."
             )
-        parts = [
-            check_linear(
-                X,
-                w=w,
-                b=float(b),
-                alpha=alpha,
-                squared=model.loss == model._losses[1],
-                intercept=bool(model.fit_intercept),
-                tol=model._certificates[0].tol,
-                **problem,
-            )
-            for problem, alpha, w, b in zip(
-                model._problems(y, cost),
-                alphas,
-                np.atleast_2d(model.coef_),
-                np.atleast_1d(model.intercept_),
-                strict=True,
-            )
-        ]
-        return combined(parts)
-
-
-def is_number(value: Any) -> bool:
-    """Return whether the value is a real number; True and False are not."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+        problems, w, b = model._problems(y, cost), model._weights(), np.atleast_1d(model.intercept_)
+        terms = {"intercept": bool(model.fit_intercept), "tol": model._certificates[0].tol}
+        if "codes" in problems[0]:
+            if len(w) == 1:  # of two classes the difference is kept
+                w, b = np.vstack([-0.5 * w, 0.5 * w]), np.array([-0.5, 0.5]) * b
+            codes = problems[0]["codes"]
+            return check_crammer_singer(X, w=w, b=b, codes=codes, cost=problems[0]["cost"], beta=alphas[0], **terms)
+        terms |= {"squared": model.loss == model._losses[1], "few_weights": model._few_weights}
+        return combined(
+            [
+                check_linear(X, w=w[i], b=float(b[i]), alpha=alphas[i], **problem, **terms)
+                for i, problem in enumerate(problems)
+            ]
+        )

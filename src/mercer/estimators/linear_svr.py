@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from mercer.estimators.linear_machine import LinearMachine, is_number
+from mercer.estimators.linear_machine import LinearMachine
+from mercer.estimators.margins import linear_tube_table
+from mercer.estimators.parameters import is_real
 
 
 class LinearSVR(RegressorMixin, LinearMachine):
@@ -26,12 +28,14 @@ class LinearSVR(RegressorMixin, LinearMachine):
         Half the width of the tube in which residuals cost nothing, >= 0.
     C, tol, fit_intercept, max_iter, time_limit, verbose
         As for `LinearSVC`.
+    dual, intercept_scaling, random_state
+        Nothing depends on them, as for `LinearSVC`.
 
     Attributes
     ----------
     coef_, intercept_
         w, of shape (features,), and b.
-    n_iter_, n_features_in_, function_, certificate_
+    n_iter_, n_features_in_, function_, certificate_, history_
         As for `LinearSVC`.
 
     Notes
@@ -59,6 +63,9 @@ class LinearSVR(RegressorMixin, LinearMachine):
         max_iter: int = -1,
         time_limit: float | None = None,
         verbose: int = 0,
+        dual: Any = "auto",
+        intercept_scaling: float = 1.0,
+        random_state: Any = None,
     ) -> None:
         self.loss = loss
         self.epsilon = epsilon
@@ -68,6 +75,9 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.verbose = verbose
+        self.dual = dual
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Find w and b.
@@ -86,7 +96,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self
         """
         self._check()
-        if not is_number(self.epsilon) or not 0 <= self.epsilon < math.inf:
+        if not is_real(self.epsilon) or not 0 <= self.epsilon < math.inf:
             raise ValueError(f"epsilon={self.epsilon!r} of LinearSVR must be a finite number >= 0.")
         data, targets = self._read(X, y, reset=True)
         self.coef_ = self._fit(data, targets, sample_weight, X, y)[0]
@@ -100,6 +110,16 @@ class LinearSVR(RegressorMixin, LinearMachine):
     def _problems(self, y: np.ndarray, cost: np.ndarray) -> list[dict[str, Any]]:
         sign = np.broadcast_to([[1.0], [-1.0]], (2, len(y)))
         return [{"sign": sign, "target": sign * y - self.epsilon, "cost": cost}]
+
+    def margins(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return where each sample lies in the tube (M7), as a pandas DataFrame: the table of `SVR.margins`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted to. For other samples alpha and kkt are NaN, and the residual gives the role.
+        """
+        return linear_tube_table(self, X, y, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return w.x + b for each row.

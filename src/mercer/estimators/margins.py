@@ -115,6 +115,84 @@ def tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     )
 
 
+def linear_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `LinearSVC.margins`."""
+    known, alphas, weight = _linear_dual(model, X, y, sample_weight)
+    values, codes = model._compared(model._values(X)), model._codes(y)
+    bound = model.C * weight * model.class_weight_[codes] if known else np.full(len(codes), np.nan)
+    if model.multi_class == "crammer_singer" and values.shape[1] > 1:
+        at = np.arange(len(codes))
+        alpha = bound - alphas[0][codes, at] if known else bound
+        return _pandas().DataFrame(_slackness(alpha, bound, values[at, codes], False), index=_index(X, len(codes)))
+    if model.multi_class == "crammer_singer" and known:
+        alphas = [(bound - alphas[0][codes, np.arange(len(codes))])[None]]
+    rows = [alpha[0] for alpha in alphas] if known else [bound] * values.shape[1]
+    squared = model.loss == "squared_hinge" and model.multi_class == "ovr"
+    return _against_rest(model.classes_, X, codes, values, rows, [bound] * len(rows), squared)
+
+
+def online_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `Pegasos.margins`."""
+    codes, claim = model._codes(y), model.certificate_
+    values = model.decision_function(X).reshape(len(codes), -1)
+    bounds = rows = np.full(values.T.shape, np.nan)
+    if len(codes) == model._coefficients.shape[1]:
+        seen = claim.verify(X, y, sample_weight=sample_weight)
+        if (
+            abs(seen.primal - claim.primal) <= 1e-6 * claim.primal
+            and abs(seen.dual - claim.dual) <= 1e-6 * claim.primal
+        ):
+            bounds = model._shares(codes, sample_weight) / (model.lam * len(codes))
+            rows = np.array(model._signs(codes)) * model._coefficients
+    return _against_rest(model.classes_, X, codes, values, rows, bounds, False)
+
+
+def _against_rest(
+    classes: Any, X: Any, codes: np.ndarray, values: np.ndarray, alphas: Any, bounds: Any, squared: bool
+) -> Any:
+    """Return one table per machine, of the second class of two or of each class against the rest."""
+    index, parts = _index(X, len(codes)), []
+    for i, (alpha, bound) in enumerate(zip(alphas, bounds, strict=True)):
+        own = codes == (i if values.shape[1] > 1 else 1)
+        margin = np.where(own, 1.0, -1.0) * values[:, i]
+        parts.append(_pandas().DataFrame(_slackness(alpha, bound, margin, squared), index=index))
+    return parts[0] if len(parts) == 1 else _pandas().concat(parts, keys=list(classes), names=["positive", "sample"])
+
+
+def _slackness(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray, squared: bool) -> dict[str, np.ndarray]:
+    """Return the columns of a table; with the squared hinge alpha = 2 bound slack."""
+    slack = np.maximum(0.0, 1.0 - margin)
+    if squared:
+        role = np.where(slack > 0, np.where(margin <= 0, "misclassified", "inside"), "outside").astype(object)
+        kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
+    else:
+        alpha = _at_bounds(alpha, bound, margin - 1.0)
+        role, kkt = _sides(alpha, bound, margin), _violation(alpha, bound, margin - 1.0)
+    return {"alpha": alpha, "margin": margin, "slack": slack, "role": role, "kkt": kkt}
+
+
+def linear_tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the table of `LinearSVR.margins`."""
+    known, alphas, weight = _linear_dual(model, X, y, sample_weight)
+    residual = np.asarray(y, dtype=np.float64).ravel() - model.predict(X)
+    alpha = bound = np.full(len(residual), np.nan)
+    side = np.sign(residual)
+    if known:
+        up, down = alphas[0]
+        alpha, bound = np.maximum(up, down), model.C * weight
+        side = np.where(alpha > 1e-6 * bound, np.where(up > down, 1.0, -1.0), side)
+    room = model.epsilon - side * residual
+    slack, names = np.maximum(0.0, -room), ("inside the tube", "on the tube", "outside the tube")
+    if model.loss == "squared_epsilon_insensitive":
+        role = np.where(slack > 0, names[2], names[0]).astype(object)
+        kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
+    else:
+        alpha = _at_bounds(alpha, bound, room)
+        role, kkt = _roles(alpha, bound, room, names), _violation(alpha, bound, room)
+    table = {"alpha": alpha, "residual": residual, "slack": slack, "role": role, "kkt": kkt}
+    return _pandas().DataFrame(table, index=_index(X, len(residual)))
+
+
 def one_class_table(model: Any, X: Any, sample_weight: Any) -> Any:
     """Return the table of `OneClassSVM.margins`."""
     pandas = _pandas()
@@ -165,6 +243,14 @@ def _violation(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.nda
     return np.where(np.isnan(alpha) | (bound <= 0), np.where(np.isnan(alpha), np.nan, 0.0), worst)
 
 
+def _at_bounds(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Return alpha with what interior points leave next to a bound put on it, where the sample is on that side."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = alpha / bound
+    alpha = np.where(share < np.minimum(room, 0.5), 0.0, alpha)
+    return np.where(1.0 - share < np.minimum(-room, 0.5), bound, alpha)
+
+
 # -- samples ----------------------------------------------------------------------------------------------
 
 
@@ -199,6 +285,25 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
     return bool(a == b)
+
+
+def _linear_dual(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[bool, list[np.ndarray], np.ndarray]:
+    """Return whether the data are those of the fit (its certificate holds for them), alpha of all samples, weights."""
+    check_is_fitted(model)
+    data, y = model._read(X, y, reset=False)
+    weight = _full_weights(sample_weight, data.shape[0])
+    claim, rows = model.certificate_, np.flatnonzero(weight)
+    try:
+        seen = claim.verify(data, y, sample_weight=sample_weight)
+    except ValueError:
+        return False, [], weight
+    if abs(seen.primal - claim.primal) > 1e-6 * claim.primal or abs(seen.dual - claim.dual) > 1e-6 * claim.primal:
+        return False, [], weight
+    full = []
+    for alpha in model._alphas:
+        full.append(np.zeros((len(alpha), len(weight))))
+        full[-1][:, rows] = alpha
+    return True, full, weight
 
 
 def _full_weights(sample_weight: Any, n: int) -> np.ndarray:

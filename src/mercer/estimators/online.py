@@ -6,16 +6,19 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimators.functions import found_functions, linear_functions
-from mercer.estimators.inputs import read_anything
+from mercer.estimators.inputs import positive_weights, read_anything
 from mercer.estimators.kernel_names import NAMES, compares_vectors, named_kernel
-from mercer.estimators.labels import as_given
+from mercer.estimators.labels import Labels, as_given, shown
+from mercer.estimators.sparse_weights import SparseWeights
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import as_kernel
@@ -25,12 +28,13 @@ from mercer.solvers.iterate import Coefficients, Iterate, Vector
 _NAMES = tuple(name for name in NAMES if name != "precomputed")
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
     """A classifier that is one vector w per class, or one kernel expansion per class; two classes need one."""
 
     kernel: Any
     fit_intercept: bool
     random_state: Any
+    class_weight: Any
     classes_: np.ndarray
 
     def _check_kernel(self) -> None:
@@ -90,6 +94,32 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         return [np.random.default_rng(seed) for _ in range(count)]
 
+    def _steps(self, codes: np.ndarray, sample_weight: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """Return what each point that counts weighs in each machine, and which points count; None for all.
+
+        Where each class is told from the rest, its weight is that of its own points, and the rest weigh 1: as in
+        scikit-learn.
+        """
+        weights, rows = positive_weights(sample_weight, len(codes))
+        weights = np.ones(len(codes)) if weights is None else weights
+        codes = codes if rows is None else codes[rows]
+        found = [weights] * (1 if len(self.classes_) == 2 else len(self.classes_))
+        if self.class_weight is not None:
+            if self.class_weight != "balanced" and not isinstance(self.class_weight, dict):
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} of {type(self).__name__} must be a dictionary of weights by "
+                    "class, 'balanced' or None."
+                )
+            named = self.classes_[codes]
+            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=named)
+            if not (by_class > 0).all():
+                c = shown(self.classes_[int(np.argmin(by_class))])
+                raise ValueError(f"class_weight gives class {c} the weight {by_class.min():g}; it must be > 0.")
+            if len(found) == 1:
+                return [weights * by_class[codes]], rows
+            found = [weights * np.where(codes == k, by_class[k], 1.0) for k in range(len(found))]
+        return found, rows
+
     def _gram(self, X: Any, budget: Any = None) -> Gram | None:
         """Return the kernel matrix, its kernel resolved, or None for the linear form."""
         kernel = self._given_kernel
@@ -104,8 +134,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # -- the model --------------------------------------------------------------------------------------
 
-    def _keep_vectors(self, w: np.ndarray, offset: np.ndarray) -> None:
-        self.coef_, self.intercept_ = w, offset
+    def _keep_vectors(self, w: np.ndarray, offset: np.ndarray, dtype: Any = np.float64) -> None:
+        self.coef_, self.intercept_ = w.astype(dtype, copy=False), offset.astype(dtype, copy=False)
 
     def _keep_coefficients(self, gram: Gram, c: np.ndarray, offset: np.ndarray) -> None:
         """Keep the centres that some machine uses."""
@@ -121,7 +151,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         single = len(self.classes_) == 2
         if self.kernel is None:
-            return linear_functions(self.coef_, self.intercept_, single)
+            w = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+            return linear_functions(w, self.intercept_, single)
         centres = [] if self._centres is None else self._centres
         return found_functions(self.kernel_, centres, self.dual_coef_.T, self.intercept_, single)
 
@@ -139,7 +170,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         else:
             X = read_anything(self, X, fitting=False)
         if self.kernel is None:
-            f = X @ self.coef_.T + self.intercept_
+            product = X @ self.coef_.T
+            f = np.asarray(product.toarray() if sparse.issparse(product) else product) + self.intercept_
         elif self._centres is None:
             f = np.tile(self.intercept_, (len(Points.of(X)), 1))
         else:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+import math
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, product, why_indefinite, with_duality, without_duality
+from mercer.estimators.margins import online_table, zones
 from mercer.estimators.online import OnlineClassifier
+from mercer.estimators.parameters import is_real
 from mercer.kernels.base import check_integer, check_number
+from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
+from mercer.solvers.history import history_table
 from mercer.solvers.iterate import Vector
-from mercer.solvers.pegasos import objectives, pegasos
+from mercer.solvers.pegasos import Watched, objectives, pegasos
 
 
 class Pegasos(OnlineClassifier):
     r"""The support vector machine by stochastic subgradient descent, with steps 1 / (lambda t).
 
-    .. math:: \min_f \ \tfrac{\lambda}{2} \|f\|^2 + \frac1n \sum_i \max(0, 1 - y_i f(x_i))
+    .. math:: \min_f \ \tfrac{\lambda}{2} \|f\|^2 + \frac{1}{\sum_i s_i} \sum_i s_i \max(0, 1 - y_i f(x_i))
 
-    This is the soft margin with C = 1 / (lambda n): C times lambda of its objective is the one above. The descent comes
+    This is the soft margin with C = 1 / (lambda sum s), n in place of the sum without weights: lambda times its
+    objective is the one above. The descent comes
     close quickly and then slowly closer; `SVC` and `LinearSVC` reach the minimum. More than two classes: each against
     the rest.
 
@@ -56,6 +62,13 @@ class Pegasos(OnlineClassifier):
         The source of those orders.
     time_limit
         Seconds after which to stop; None for no limit.
+    class_weight
+        Weights by class as a dictionary, "balanced", or None: s of a point is multiplied by that of its class. With
+        more than two classes, in the machine of that class, whose other points weigh 1.
+    learning_rate
+        The step lengths: "optimal" for 1 / (lambda t), "invscaling" for 1 / (lambda sqrt(t)), a number for the same at
+        each step, or a function of t = 1, 2, ... They must be below 1 / lambda. The guarantee of the method is for the
+        first; the certificate holds for all.
 
     Attributes
     ----------
@@ -67,8 +80,9 @@ class Pegasos(OnlineClassifier):
         f as an `RKHSFunction`; an `RKHSVector`, one per class, for more than two.
     certificate_ : Certificate
         The objective above, its dual at the coefficients of the model, and their gap.
-    history_ : list of Watched
-        (epoch, step, primal, dual, seconds) at each look; a list of such lists for more than two classes.
+    history_
+        A table of looks with the fields steps, primal, dual, gap, support and seconds; for more than two classes a
+        tuple, one for each.
     n_iter_ : int
         Steps made, of the machine that made most.
 
@@ -82,6 +96,8 @@ class Pegasos(OnlineClassifier):
     >>> model.score(scale(X), y) > 0.97, model.certificate_.converged
     (True, True)
     """
+
+    _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
 
     def __init__(
         self,
@@ -99,6 +115,8 @@ class Pegasos(OnlineClassifier):
         shuffle: bool = True,
         random_state: Any = None,
         time_limit: float | None = None,
+        class_weight: Any = None,
+        learning_rate: Any = "optimal",
     ) -> None:
         self.lam = lam
         self.kernel = kernel
@@ -113,8 +131,10 @@ class Pegasos(OnlineClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
         self.time_limit = time_limit
+        self.class_weight = class_weight
+        self.learning_rate = learning_rate
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from points and their classes.
 
         Parameters
@@ -123,9 +143,15 @@ class Pegasos(OnlineClassifier):
             A matrix (dense or sparse), or whatever the kernel compares.
         y
             The class of each point.
+        sample_weight
+            A weight s for each point, at least 0; 0 leaves the point out.
         """
         self._check_parameters()
         X, codes = self._read(X, y)
+        weights, rows = self._steps(codes, sample_weight)
+        n = len(codes)
+        if rows is not None:
+            X, codes = Points(X).take(rows).data, codes[rows]
         labels = self._signs(codes)
         gram = self._gram(X)
         batch = len(codes) if self.solver == "subgradient" else int(self.batch_size)
@@ -142,8 +168,10 @@ class Pegasos(OnlineClassifier):
                 random=random,
                 evaluate=self.evaluate,
                 control=control,
+                weights=s / s.mean(),
+                rate=self._rate(),
             )
-            for signs, random in zip(labels, self._generators(len(labels), bool(self.shuffle)), strict=True)
+            for signs, random, s in zip(labels, self._generators(len(labels), bool(self.shuffle)), weights, strict=True)
         ]
         c = np.stack([run.coefficients for run in runs])
         offset = c.sum(axis=1) * bool(self.fit_intercept)
@@ -152,10 +180,12 @@ class Pegasos(OnlineClassifier):
             self._keep_vectors(np.stack([vector.combine(row) for row in c]), offset)
         else:
             self._keep_coefficients(gram, c, offset)
+            self.support_ = self.support_ if rows is None else rows[self.support_]
         claims = [run.certificate for run in runs]
         self._certificates = claims if gram is None else with_duality(gram, claims, [None] * len(claims))
-        self._coefficients = c
-        self.history_ = [run.history for run in runs] if len(runs) > 1 else runs[0].history
+        self._coefficients = np.zeros((len(runs), n))
+        self._coefficients[:, slice(None) if rows is None else rows] = c
+        self._history = [run.history for run in runs]
         self.n_iter_ = max(run.certificate.iterations for run in runs)
         certificate = self.certificate_
         if not certificate.finished:
@@ -168,6 +198,56 @@ class Pegasos(OnlineClassifier):
         elif certificate.stationary:
             warn_stationary(self.kernel_, certificate.stationary)
         return self
+
+    def _shares(self, codes: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """Return the weight of each point in each machine, 0 for those left out, in units of their mean."""
+        weights, rows = self._steps(codes, sample_weight)
+        s = np.zeros((len(weights), len(codes)))
+        s[:, slice(None) if rows is None else rows] = weights
+        return s / s.mean(axis=1, keepdims=True)
+
+    def _rate(self) -> Any:
+        """Return the step length as a function of t."""
+        rate, lam = self.learning_rate, float(self.lam)
+        if isinstance(rate, str):
+            return {"optimal": lambda t: 1.0 / (lam * t), "invscaling": lambda t: 1.0 / (lam * math.sqrt(t))}[rate]
+        return rate if callable(rate) else lambda t: float(rate)
+
+    @property
+    def history_(self) -> Any:
+        """The looks at the descent as a table; for more than two classes a tuple."""
+        check_is_fitted(self, "_history")
+        parts = [self._history] if isinstance(self._history[0], Watched) else self._history
+        tables = tuple(
+            history_table(
+                (w.step, w.primal, w.dual, Certificate(w.primal, w.dual, 0.0, 1.0).relative_gap, w.support, w.seconds)
+                for w in rows
+            )
+            for rows in parts
+        )
+        return tables[0] if len(tables) == 1 else tables
+
+    def zones(self, X: Any) -> np.ndarray:
+        """Return the zone of each point (M10), as `SVC.zones` does: of each class where there are more than two.
+
+        Parameters
+        ----------
+        X
+            Points of the kind the model was fitted to.
+        """
+        return zones(self.decision_function(X))
+
+    def margins(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Return what complementary slackness says of each sample (M7): the table of `LinearSVC.margins`.
+
+        A descent comes close to the conditions only; `kkt` says how close.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted to. For other samples alpha and kkt are NaN, and the role follows from the margin.
+        """
+        return online_table(self, X, y, sample_weight)
 
     @property
     def certificate_(self) -> Certificate:
@@ -183,6 +263,13 @@ class Pegasos(OnlineClassifier):
         check_integer(self, "batch_size", self.batch_size, 1)
         if self.time_limit is not None:
             check_number(self, "time_limit", self.time_limit)
+        rate = self.learning_rate
+        named = isinstance(rate, str) and rate in ("optimal", "invscaling")
+        if not named and not callable(rate) and not (is_real(rate) and 0 < rate < 1 / self.lam):
+            raise ValueError(
+                f"learning_rate={rate!r} of Pegasos must be 'optimal', 'invscaling', a number > 0 and below 1 / lam, "
+                "or a function of the number of the step."
+            )
         for name, allowed in (("solver", ("pegasos", "subgradient")), ("evaluate", ("epoch", "log"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(
@@ -196,11 +283,12 @@ class Recheck:
     def __init__(self, model: Pegasos) -> None:
         self.model = model
 
-    def __call__(self, X: Any, y: Any) -> Certificate:
+    def __call__(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         model, c = self.model, self.model._coefficients
         if len(y) != c.shape[1]:
             raise ValueError(f"the model was fitted to {c.shape[1]} points; X and y have {len(y)}.")
-        labels = model._signs(np.searchsorted(model.classes_, column_or_1d(y)))
+        codes = model._codes(y)
+        shares, labels = model._shares(codes, sample_weight), model._signs(codes)
         kernel = getattr(model, "kernel_", None)
 
         def times(row: np.ndarray) -> np.ndarray:
@@ -211,8 +299,10 @@ class Recheck:
             return np.asarray(matrix @ (matrix.T @ row)).ravel() + constant
 
         parts = [
-            objectives(times, row, signs, float(model.lam), tol=model._certificates[0].tol, solver="independent check")
-            for row, signs in zip(c, labels, strict=True)
+            objectives(
+                times, row, signs, float(model.lam), s, tol=model._certificates[0].tol, solver="independent check"
+            )
+            for row, signs, s in zip(c, labels, shares, strict=True)
         ]
         why = "" if kernel is None else why_indefinite(kernel, X)
         return combined([without_duality(part, why) for part in parts])

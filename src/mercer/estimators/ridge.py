@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.certify import Certificate, combined
+from mercer.estimators.base import Recheck
 from mercer.estimators.functions import linear_functions
 from mercer.estimators.inputs import positive_weights
-from mercer.estimators.parameters import Rules, check_parameters, is_real
+from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
 from mercer.points.budget import Budget
+from mercer.solvers.control import Control, warn_unfinished
+from mercer.solvers.history import history_table
 from mercer.solvers.linear_ridge import CentredRows, solve_linear_ridge
+from mercer.solvers.linear_verify import check_ridge
 
 _TYPES = [np.float64, np.float32]
+_THEIRS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")  # scikit-learn's ways to the same w
+_SOLVERS = ("auto", "primal", "dual", *_THEIRS)
 
 
 def is_strength(value: Any) -> bool:
@@ -50,10 +58,19 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     fit_intercept
         Whether there is a b; it is not penalised.
     solver
-        "primal" (features), "dual" (samples), or "auto": primal if there are fewer features than samples.
+        "primal" (features), "dual" (samples), or "auto": primal if there are fewer features than samples. The names
+        that scikit-learn has for ways to the same w ("svd", "cholesky", "lsqr", ...) mean "auto".
     budget
         Bytes that the matrix of the system may use, as for `SVC`. A larger system is solved by conjugate gradients,
         which need its products only.
+    positive
+        Whether the weights are to be >= 0, by solving for those that are not 0.
+    max_iter
+        Steps at most, of conjugate gradients or of the search for the positive weights; None for as many as it takes.
+    tol
+        The relative duality gap that the certificate is held to. A solver does not stop at it.
+    copy_X, random_state
+        Nothing depends on them: X is never changed, and nothing is random.
 
     Attributes
     ----------
@@ -62,17 +79,23 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     dual_coef_
         The coefficients a of w = X'a, where the dual was solved: (samples,) or (samples, targets), X about its mean if
         there is an intercept.
+    certificate_
+        Primal and dual objective, gap and worst residual, `.parts` of each target; `.verify(X, y)` recomputes them.
+    history_
+        A table with the fields steps, primal, dual, gap, support and seconds; one for each of several targets.
+    n_iter_
+        Steps for each target, 1 for a factorisation.
     function_
         w.x + b as a function of the linear kernel, for several targets a vector of them; its norm is |w|.
     solver_
-        "primal" or "dual".
+        `solver`; for "auto" what it chose: "primal", "dual", or "nonnegative" if `positive`.
     n_features_in_
         The number of features.
 
     Notes
     -----
-    Parameters, attributes and scaling are those of scikit-learn's Ridge. `KernelRidge(alpha, kernel="linear")` is the
-    dual without intercept.
+    Parameters, attributes, types and scaling are those of scikit-learn's Ridge. `KernelRidge(alpha, kernel="linear")`
+    is the dual without intercept.
 
     Examples
     --------
@@ -87,8 +110,12 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "solver": (lambda v: isinstance(v, str) and v in ("auto", "primal", "dual"), "'auto', 'primal' or 'dual'"),
+        "solver": (lambda v: isinstance(v, str) and v in _SOLVERS, f"one of {', '.join(map(repr, _SOLVERS))}"),
+        "positive": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "max_iter": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None for no limit"),
+        "tol": (lambda v: positive(v) and v < 1, "a relative duality gap with 0 < tol < 1"),
     }
+    _unnecessary: ClassVar[Unnecessary] = {"random_state": (None, "nothing is random")}
 
     def __init__(
         self,
@@ -97,11 +124,21 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         fit_intercept: bool = True,
         solver: str = "auto",
         budget: int | float | str | None = None,
+        positive: bool = False,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        copy_X: bool = True,
+        random_state: Any = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.budget = budget
+        self.positive = positive
+        self.max_iter = max_iter
+        self.tol = tol
+        self.copy_X = copy_X
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Find w and b.
@@ -120,33 +157,92 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self
         """
         check_parameters(self)
+        if self.positive and self.solver not in ("auto", "primal", "lbfgs"):
+            raise ValueError(
+                f"solver={self.solver!r} of Ridge does not support positive=True: it solves one system, and which "
+                "weights are 0 has to be searched for; use solver='auto'."
+            )
+        control = Control(self.tol)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_TYPES, y_numeric=True, multi_output=True)
-        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        alpha = strengths(self.alpha, targets.shape[1], type(self).__name__)
-        weights, rows = positive_weights(sample_weight, X.shape[0])
-        n = X.shape[0]
-        if rows is not None:
-            X, targets = X[rows], targets[rows]
-        rows_of = CentredRows(X, weights, bool(self.fit_intercept))
+        data, targets, weights, rows = self._counted(X, y, sample_weight)
+        rows_of = CentredRows(data, weights, bool(self.fit_intercept))
         middle = np.average(targets, axis=0, weights=weights) if self.fit_intercept else np.zeros(targets.shape[1])
         right = rows_of.root[:, None] * (targets - middle)
         size = float(np.abs(right).max()) or 1.0  # so that y of 1e200 has squares
-        self.solver_ = self.solver
-        if self.solver == "auto":
-            self.solver_ = "primal" if X.shape[1] < X.shape[0] else "dual"
-        w, a = solve_linear_ridge(rows_of, right / size, alpha, self.solver_, Budget(self.budget))
-        w *= size
-        flat = np.ndim(y) == 1
-        self.coef_ = w[:, 0] if flat else w.T
-        offset = middle - rows_of.mean @ w
-        self.intercept_: Any = float(offset[0]) if flat else offset
+        solver = "primal" if data.shape[1] < data.shape[0] else "dual"
+        if self.positive or self.solver in ("primal", "dual"):
+            solver = "nonnegative" if self.positive else self.solver
+        self.solver_ = solver if self.solver == "auto" else self.solver
+        alpha = strengths(self.alpha, targets.shape[1], type(self).__name__)
+        w, a, self.n_iter_ = solve_linear_ridge(
+            rows_of, right / size, alpha, solver, Budget(self.budget), self.max_iter
+        )
+        w = (w * size).astype(X.dtype, copy=False)
+        offset = (middle - rows_of.mean @ w).astype(X.dtype, copy=False)
+        self.coef_ = w[:, 0] if w.shape[1] == 1 else w.T
+        self.intercept_: Any = offset[0] if y.ndim == 1 else offset
         if a is not None:
-            dual = np.zeros((n, targets.shape[1]))
+            dual = np.zeros((X.shape[0], targets.shape[1]))
             dual[slice(None) if rows is None else rows] = rows_of.root[:, None] * a * size
-            self.dual_coef_ = dual[:, 0] if flat else dual
+            self.dual_coef_ = dual[:, 0] if w.shape[1] == 1 else dual
         elif hasattr(self, "dual_coef_"):
             del self.dual_coef_
+        steps = int(self.n_iter_.max())
+        self._certificates = self._claims(data, targets, weights, solver=solver, iterations=steps)
+        self._seconds = control.seconds
+        claim = self.certificate_
+        if not claim.converged:
+            self._certificates = [replace(c, stopped=self._reason(c, steps)) for c in self._certificates]
+            warn_unfinished(self.certificate_.stopped, claim.relative_gap, self.tol)
         return self
+
+    def _counted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any, Any]:
+        """Return the samples that count, their targets in columns, their weights, and which they are."""
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        weights, rows = positive_weights(sample_weight, X.shape[0])
+        return (X, targets, weights, rows) if rows is None else (X[rows], targets[rows], weights, rows)
+
+    def _claims(self, X: Any, targets: np.ndarray, weights: Any, **about: Any) -> list[Certificate]:
+        return check_ridge(
+            X,
+            targets,
+            w=np.atleast_2d(self.coef_).T.astype(np.float64),
+            b=np.atleast_1d(self.intercept_).astype(np.float64),
+            alpha=strengths(self.alpha, targets.shape[1], type(self).__name__),
+            weights=weights,
+            intercept=bool(self.fit_intercept),
+            positive=bool(self.positive),
+            tol=self.tol,
+            **about,
+        )
+
+    def _reason(self, claim: Certificate, steps: int) -> str:
+        """Return why a target was left before its tolerance."""
+        if claim.converged:
+            return "converged"
+        return f"max_iter={self.max_iter} reached" if steps == self.max_iter else "rounding errors"
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Primal, dual and gap of the fit, `.parts` of each target; `.verify(X, y)` recomputes them."""
+        check_is_fitted(self, "_certificates")
+        return combined(self._certificates, seconds=self._seconds, check=Recheck(self))
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        X, y = validate_data(
+            self, X, y, reset=False, accept_sparse="csr", dtype=_TYPES, y_numeric=True, multi_output=True
+        )
+        return combined(self._claims(*self._counted(X, y, sample_weight)[:3], solver="recomputed"))
+
+    @property
+    def history_(self) -> Any:
+        """The end of the fit as a table of one row; one table for each of several targets."""
+        check_is_fitted(self, "_certificates")
+        tables = tuple(
+            history_table([(c.iterations, c.primal, c.dual, c.relative_gap, int(np.count_nonzero(w)), self._seconds)])
+            for c, w in zip(self._certificates, np.atleast_2d(self.coef_), strict=True)
+        )
+        return tables[0] if len(tables) == 1 else tables
 
     def predict(self, X: Any) -> np.ndarray:
         """Return w.x + b for each row.
@@ -158,7 +254,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=_TYPES)
-        return np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
+        return np.asarray(X @ self.coef_.T) + self.intercept_
 
     @property
     def function_(self) -> Any:

@@ -117,6 +117,7 @@ class Reader(DataReader):
         self._made[number] = model  # its parts may refer back to it
         state = {}
         for name, value in as_attributes(record.get("state")).items():
+            name = getattr(cls, "_former", {}).get(name, name)
             if hasattr(inspect.getattr_static(cls, name, None), "__get__") or name in given:
                 raise ValueError(f"{name!r:.80} is no attribute that a fit of {entry.name} sets")
             state[name] = self.read(value)

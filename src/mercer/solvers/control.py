@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,7 @@ class Progress:
     dual: float
     support: int
     seconds: float
+    primal: float = math.nan  # where the solver says it
 
 
 @dataclass

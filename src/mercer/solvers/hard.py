@@ -20,6 +20,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.course import FLOOR
 from mercer.solvers.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
+from mercer.solvers.history import Row
 from mercer.solvers.hulls import Nearest, between, mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
 from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
@@ -215,7 +216,7 @@ def _widest(
         rounding=rounding,
         stopped="converged" if gap <= control.tol else FLOOR,
     )
-    history: list[tuple[float, ...]] = [(found.steps, dual, gap, len(at), control.seconds)]
+    history = [Row(found.steps, primal, dual, gap, len(at), control.seconds)]
     return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=history)
 
 

@@ -116,7 +116,7 @@ def _follow(problem: LinearProblem, state: State, control: Control, tol: float, 
             if state.gap <= tol:
                 return
         if control.report is not None and control.tell(
-            iteration=state.steps, gap=relative, dual=dual, support=int((alpha > 1e-6 * cost).sum())
+            iteration=state.steps, gap=relative, primal=primal, dual=dual, support=int((alpha > 1e-6 * cost).sum())
         ):
             state.stopped = "stopped by the caller"
             return

@@ -86,7 +86,8 @@ class KernelNewton:
             state.gap = (abs(primal - dual) + max(0.0, residual)) / max(abs(primal), abs(dual), 1e-300)
             if state.gap <= tol or (not problem.squared and residual <= 0.1 * abs(primal - dual)):
                 return
-            if control.tell(iteration=state.steps, gap=state.gap, dual=dual, support=int((alpha > 0).sum())):
+            support = int((alpha > 0).sum())
+            if control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=support):
                 state.stopped = "stopped by the caller"
                 return
             stalled = 0 if residual < 0.9 * smallest else stalled + 1

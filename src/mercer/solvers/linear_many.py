@@ -183,7 +183,7 @@ class ManyRows:
         primal = 0.5 * float(rows.penalty @ (state.v * state.v)) + look.risk
         dual = look.gain - 0.5 * float((look.pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * look.square
         state.gap = (primal - dual) / max(primal, 1e-300)  # of the dual's size, which may be huge, it would hardly fall
-        if self.control.tell(iteration=state.steps, gap=state.gap, dual=dual, support=look.curved):
+        if self.control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=look.curved):
             state.stopped = "stopped by the caller"
             return True
         return False

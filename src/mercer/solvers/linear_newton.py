@@ -108,7 +108,8 @@ def _newton(
                 return state
             f, fresh = rows.times(v), True
             continue
-        if control.tell(iteration=state.steps, gap=state.gap, dual=dual, support=int((alpha > 0).sum())):
+        support = int((alpha > 0).sum())
+        if control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=support):
             state.stopped = "stopped by the caller"
             return state
         limit = control.exhausted(state.steps)

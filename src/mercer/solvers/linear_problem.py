@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -169,12 +170,16 @@ def best_offset(problem: LinearProblem, f: np.ndarray) -> float:
 
 @dataclass
 class LinearSolution:
-    """What a linear solver returns: w, b, the dual variables of each side of each row, and what they prove."""
+    """What a linear solver returns: w, b, the dual variables of each side of each row, what they prove, and the way.
+
+    `history` holds (steps, primal, dual, relative gap, rows with a dual variable, seconds) of each look.
+    """
 
     w: np.ndarray
-    b: float
+    b: Any
     alpha: np.ndarray
     certificate: Certificate
+    history: list[tuple[float, ...]] = field(default_factory=list)
 
 
 def violation(problem: LinearProblem, alpha: np.ndarray, z: np.ndarray, scale: float) -> float:

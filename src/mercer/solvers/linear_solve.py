@@ -7,19 +7,20 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.certify import Certificate
-from mercer.points.threads import one_thread_each, within_limit
-from mercer.solvers.control import Control
+from mercer.points.threads import within_limit
+from mercer.solvers.control import Control, Progress
 from mercer.solvers.interior import State, interior_point
 from mercer.solvers.linear_dual import by_decomposition, solve_tiny, tiny, wide
 from mercer.solvers.linear_kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear_many import ManyRows, can_balance
 from mercer.solvers.linear_newton import proximal, smoothed, squared_newton
 from mercer.solvers.linear_problem import LinearProblem, LinearSolution, balanced, best_offset, violation
+from mercer.solvers.linear_rows import SMALL, single_threaded
+from mercer.solvers.linear_sparse import solve_sparse
 from mercer.solvers.linear_sweep import Sweeper
 from mercer.solvers.linear_system import exact
 
 _SAMPLE = 20_000  # rows that decide where the others lie
-_SMALL = 2**17  # numbers in a matrix that is as well copied
 _FEWEST = 500  # of each class in the sample
 
 
@@ -49,7 +50,9 @@ def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
 
 
 @within_limit
-def solve_linear_models(problems: list[LinearProblem], control: Control) -> list[LinearSolution]:
+def solve_linear_models(
+    problems: list[LinearProblem], control: Control, few_weights: bool = False
+) -> list[LinearSolution]:
     """Solve several linear models on the same rows, as those of one class each against the rest.
 
     Parameters
@@ -58,22 +61,38 @@ def solve_linear_models(problems: list[LinearProblem], control: Control) -> list
         As for `solve_linear`; they share `rows`.
     control
         The limits. Whoever stops one problem does not want to wait for the others: they are returned as they start.
+    few_weights
+        Whether |w|_1 is the penalty, in place of |w|²/2.
     """
-    rows = problems[0].rows
-    if rows.shape[0] * rows.shape[1] > _SMALL:
-        with one_thread_each():  # `Rows` uses the cores for what is long
-            return _one_by_one(problems, control)
-    return _one_by_one(problems, control)
+    with single_threaded(problems[0].rows):
+        return _one_by_one(problems, control, few_weights)
 
 
-def _one_by_one(problems: list[LinearProblem], control: Control) -> list[LinearSolution]:
-    states: list[State | None] = solve_tiny(problems, control) if tiny(problems, control) else [None] * len(problems)
+def _one_by_one(problems: list[LinearProblem], control: Control, few_weights: bool) -> list[LinearSolution]:
+    states: list[State | None] = [None] * len(problems)
+    if not few_weights and tiny(problems, control):
+        states = solve_tiny(problems, control)
     solutions = []
     for problem, state in zip(problems, states, strict=True):
-        solutions.append(_solve_one(problem, state, control))
+        solutions.append(solve_sparse(problem, control) if few_weights else _watched(problem, state, control))
         if solutions[-1].certificate.stopped in ("interrupted", "stopped by the caller"):
             control = replace(control, max_iter=0)
     return solutions
+
+
+def _watched(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
+    """Solve one problem, and write down what it reports on the way."""
+    history: list[tuple[float, ...]] = []
+
+    def note(progress: Progress) -> bool:
+        at = progress.iteration, progress.primal, progress.dual, progress.gap, progress.support, progress.seconds
+        history.append(at)
+        return control.report is not None and control.report(progress) is True
+
+    solution = _solve_one(problem, state, control if state is not None else replace(control, report=note))
+    claim, support = solution.certificate, int((solution.alpha > 0).any(axis=0).sum())
+    at = claim.iterations, claim.primal, claim.dual, claim.relative_gap, support, claim.seconds
+    return replace(solution, history=[*history, at])
 
 
 def _solve_one(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
@@ -82,7 +101,7 @@ def _solve_one(problem: LinearProblem, state: State | None, control: Control) ->
         if certificate.converged:
             return LinearSolution(*problem.rows.model(v), alpha, certificate)
     rows = problem.rows
-    if rows.shape[0] * rows.shape[1] <= _SMALL:
+    if rows.shape[0] * rows.shape[1] <= SMALL:
         problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
     state = State(problem)
     try:

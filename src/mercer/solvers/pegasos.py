@@ -19,13 +19,14 @@ _FOLD = 1e-3  # scale, in units of the mean of all so far, below which it is fol
 
 
 class Watched(NamedTuple):
-    """One look at the descent: passes over the data, steps, both objectives, seconds since the start."""
+    """One look at the descent: passes over the data, steps, both objectives, seconds, points with a coefficient."""
 
     epoch: int
     step: int
     primal: float
     dual: float
     seconds: float
+    support: float = math.nan  # files of earlier versions do not tell
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Descent:
     coefficients
         c of f(x) = sum c_i k(x_i, x); the offset, if there is one, is their sum.
     certificate
-        Objectives in units of lambda/2 |f|² + mean hinge.
+        Objectives in units of lambda/2 |f|² + (weighted) mean hinge.
     history
         The looks that were taken on the way.
     """
@@ -52,6 +53,7 @@ class _State:
     """The iterate s * v and the sum of all iterates, kept so that a step touches only the points of its batch."""
 
     lam: float
+    rate: Callable[[int], float]  # the step length of step t = 1, 2, ...
     scale: float = 1.0
     total: float = 0.0  # sum of the scales so far
     steps: int = 0
@@ -65,9 +67,15 @@ class _State:
     def advance(self) -> tuple[float, float]:
         """Shrink for the next step; return by what, and the step length."""
         self.steps += 1
-        shrink = 1.0 - 1.0 / self.steps
-        self.scale = self.scale * shrink if shrink else 1.0 / self.lam  # the first iterate is 0 in any scale
-        return shrink, 1.0 / (self.lam * self.steps)
+        eta = float(self.rate(self.steps))
+        shrink = 1.0 - self.lam * eta
+        if not (shrink > 0 or (shrink >= -1e-12 and self.steps == 1)) or eta <= 0:
+            raise ValueError(
+                f"the step length at t={self.steps} is {eta:g}; it must be > 0 and below 1/lambda = {1 / self.lam:g} "
+                "(at t=1 at most that), or the penalty turns f around."
+            )
+        self.scale = self.scale * shrink if shrink > 1e-12 else 1.0 / self.lam  # the first iterate is 0 in any scale
+        return shrink, eta
 
 
 def pegasos(
@@ -82,16 +90,19 @@ def pegasos(
     random: np.random.Generator | None = None,
     evaluate: Literal["epoch", "log"] = "epoch",
     control: Control | None = None,
+    weights: np.ndarray | None = None,
+    rate: Callable[[int], float] | None = None,
 ) -> Descent:
-    r"""Minimise lambda/2 \|f\|² + mean hinge by steps along subgradients of mini-batches.
+    r"""Minimise lambda/2 \|f\|² + (weighted) mean hinge by steps along subgradients of mini-batches.
 
-    .. math:: f_{t+1} = (1 - \eta_t \lambda) f_t + \frac{\eta_t}{k} \sum_{i \in A_t,\, y_i f_t(x_i) < 1} y_i \phi(x_i),
+    .. math:: f_{t+1} = (1 - \eta_t \lambda) f_t
+              + \frac{\eta_t}{k} \sum_{i \in A_t,\, y_i f_t(x_i) < 1} s_i y_i \phi(x_i),
               \qquad \eta_t = \frac{1}{\lambda t}
 
     (Shalev-Shwartz, Singer, Srebro, Cotter 2011.) Each pass takes every point once; the paper draws with replacement.
-    After whole passes the coefficients are a point of the dual's box, y_i c_i between 0 and C = 1/(lambda n), so the
-    duality gap is known (means and projected iterates may stick out; the dual is taken where they are cut). A batch of
-    all points is plain subgradient descent.
+    After whole passes the coefficients are a point of the dual's box, y_i c_i between 0 and C_i = s_i/(lambda n), so
+    the duality gap is known (means, projected iterates and those of other step lengths may stick out; the dual is taken
+    where they are cut). A batch of all points is plain subgradient descent.
 
     Parameters
     ----------
@@ -115,6 +126,10 @@ def pegasos(
         When to look at the objective: after each epoch, or after the first, second, fourth, eighth, ...
     control
         Stops at a relative gap of `tol`, or at a limit.
+    weights
+        s, positive numbers whose mean is 1; None where all are 1.
+    rate
+        The step length as a function of t = 1, 2, ...; None for 1 / (lambda t).
 
     Examples
     --------
@@ -125,7 +140,8 @@ def pegasos(
     (True, 0.25)
     """
     control = control or Control()
-    run = _Run(iterate, y, lam, project, average)
+    s = np.ones(len(y)) if weights is None else weights
+    run = _Run(iterate, y, lam, project, average, s, rate or (lambda t: 1.0 / (lam * t)))
     history: list[Watched] = []
     stopped = None
     certificate = run.certificate(control)
@@ -135,8 +151,9 @@ def pegasos(
         stopped = control.exhausted(run.state.steps)
         if evaluate == "epoch" or epoch & (epoch - 1) == 0 or epoch == max_epochs or stopped:
             certificate = run.certificate(control)
-            history.append(Watched(epoch, run.state.steps, certificate.primal, certificate.dual, certificate.seconds))
             support = int(np.count_nonzero(run.coefficients))
+            claim = certificate
+            history.append(Watched(epoch, run.state.steps, claim.primal, claim.dual, claim.seconds, support))
             if certificate.converged:
                 stopped = "converged"
             elif control.tell(
@@ -153,9 +170,19 @@ def pegasos(
 class _Run:
     """A descent under way."""
 
-    def __init__(self, iterate: Iterate, y: np.ndarray, lam: float, project: bool, average: bool) -> None:
+    def __init__(
+        self,
+        iterate: Iterate,
+        y: np.ndarray,
+        lam: float,
+        project: bool,
+        average: bool,
+        weights: np.ndarray,
+        rate: Callable[[int], float],
+    ) -> None:
         self.iterate, self.y, self.lam, self.project, self.average = iterate, y, lam, project, average
-        self.state = _State(lam)
+        self.weights, self.pulls = weights, weights * y
+        self.state = _State(lam, rate)
         self.v = np.zeros(len(y))
         # The sum of all iterates is past + total v - late, where late is what was added to v times the total before.
         self.past = np.zeros(len(y))
@@ -169,7 +196,7 @@ class _Run:
         whole = max(1, self.iterate.panel // batch) * batch
         for start in range(0, n, whole):
             rows = order[start : start + whole]
-            y = self.y[rows]
+            y, pulls = self.y[rows], self.pulls[rows]
             f = self.iterate.values(rows)  # of v: the scale comes in at each step
             alone = len(rows) <= batch
             inner = np.zeros((0, 0)) if alone else self.iterate.inner(rows)
@@ -179,9 +206,9 @@ class _Run:
                 value = self.state.scale * f[part]
                 hit = at + np.flatnonzero(y[part] * value < 1.0)
                 shrink, eta = self.state.advance()
-                delta = (eta * share / self.state.scale) * y[hit]
+                delta = (eta * share / self.state.scale) * pulls[hit]
                 if self.project:
-                    step = eta * share * y[hit]
+                    step = eta * share * pulls[hit]
                     across = self._product(rows[hit], step) if alone else inner[np.ix_(hit, hit)] @ step
                     self._project(shrink, step, value[hit - at], across)
                 added[hit] = delta
@@ -235,6 +262,7 @@ class _Run:
             self.coefficients,
             self.y,
             self.lam,
+            self.weights,
             tol=control.tol,
             iterations=self.state.steps,
             seconds=control.seconds,
@@ -243,25 +271,30 @@ class _Run:
 
 
 def objectives(
-    product: Callable[[np.ndarray], np.ndarray], c: np.ndarray, y: np.ndarray, lam: float, **about: Any
+    product: Callable[[np.ndarray], np.ndarray],
+    c: np.ndarray,
+    y: np.ndarray,
+    lam: float,
+    weights: np.ndarray,
+    **about: Any,
 ) -> Certificate:
-    """Return the certificate of f = sum c_i k(x_i, .), in units of lambda/2 |f|² + mean hinge.
+    """Return the certificate of f = sum c_i k(x_i, .), in units of lambda/2 |f|² + weighted mean hinge.
 
     Parameters
     ----------
     product
         Computes K c for coefficients c.
-    c, y, lam
-        The coefficients, the labels and lambda.
+    c, y, lam, weights
+        The coefficients, the labels, lambda, and weights whose mean is 1.
     **about
         The other fields of the certificate.
     """
-    top = 1.0 / (lam * len(y))
+    top = weights / (lam * len(y))
     f = product(c)
-    primal = 0.5 * lam * float(c @ f) + float(_HINGE.value(y, f).mean())
+    primal = 0.5 * lam * float(c @ f) + float((weights * _HINGE.value(y, f)).mean())
     alpha = np.clip(y * c, 0.0, top)
     cut = y * alpha
-    inside = np.abs(cut - c).max(initial=0.0) <= 1e-13 * top
+    inside = (np.abs(cut - c) <= 1e-13 * top).all()
     dual = lam * (float(alpha.sum()) - 0.5 * float(cut @ (f if inside else product(cut))))
     r = y * f - 1.0
     tiny = 1e-12 * top
