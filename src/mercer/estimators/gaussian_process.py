@@ -303,7 +303,7 @@ class GaussianProcessRegressor(Process):
             )
         return Y, mean, unit
 
-    def _first_noise(self, square: float, n: int, given: Noise | None) -> float | np.ndarray:
+    def _first_noise(self, square: float, n: int, given: Noise | None = None) -> float | np.ndarray:
         """Return where the noise starts; `given` is what the kernel has of it."""
         if isinstance(self.noise, str):
             if given is not None:
