@@ -107,7 +107,7 @@ def problem(rng: np.random.Generator, X: np.ndarray, k: Any) -> Problem:
     nu_svc = min(nu, 1.9 * min((sign > 0).mean(), (sign < 0).mean()))
     intercept = bool(rng.random() < 0.7)
     alpha = 10.0 ** rng.uniform(-6, 2)
-    beyond, tube = lambda y, f: np.maximum(0.0, abs(y - f) - epsilon), losses.EpsilonInsensitive(epsilon)  # noqa: E731
+    beyond, tube = lambda y, f: np.maximum(0.0, abs(y - f) - epsilon), losses.EpsilonInsensitive(epsilon)
     choices: list[Callable[[], Problem]] = [
         lambda: Problem("SVC", mercer.SVC(C=C, kernel=k), hinge, losses.Hinge(), sign, C),
         lambda: Problem("SVR", mercer.SVR(C=C, kernel=k, epsilon=epsilon), beyond, tube, real, C),
