@@ -95,7 +95,7 @@ def kernel(rng: np.random.Generator, X: np.ndarray) -> tuple[str, Any, np.ndarra
     return name, mercer.Polynomial(degree, 1.0, gamma), (gamma * (wide @ wide.T) + 1) ** degree
 
 
-def problem(rng: np.random.Generator, X: np.ndarray, k: Any) -> Problem:
+def problem(rng: np.random.Generator, X: np.ndarray, w: np.ndarray, k: Any) -> Problem:
     """Return a model with random parameters, and what it is to minimise."""
     n = len(X)
     f = np.sin(2 * X[:, 0] / (X[:, 0].std() or 1.0)) + 0.5 * rng.normal(size=n)
@@ -104,7 +104,7 @@ def problem(rng: np.random.Generator, X: np.ndarray, k: Any) -> Problem:
     sign[:2] = 1.0, -1.0
     C, spread = 10.0 ** rng.uniform(-2, 3), float(real.std())
     nu, epsilon, q = rng.uniform(0.05, 0.9), rng.uniform(0, 0.5) * spread, rng.uniform(0.05, 0.95)
-    nu_svc = min(nu, 1.9 * min((sign > 0).mean(), (sign < 0).mean()))
+    nu_svc = min(nu, 1.9 * min(w[sign > 0].sum(), w[sign < 0].sum()) / w.sum())
     intercept = bool(rng.random() < 0.7)
     alpha = 10.0 ** rng.uniform(-6, 2)
     beyond, tube = lambda y, f: np.maximum(0.0, abs(y - f) - epsilon), losses.EpsilonInsensitive(epsilon)
@@ -179,11 +179,11 @@ def judge(rng: np.random.Generator) -> tuple[str, str]:
     n, d = int(rng.integers(6, 60)), int(rng.integers(1, 5))
     shape, X = points(rng, n, d)
     name, k, K = kernel(rng, X)
-    task = problem(rng, X, k)
-    if task.linear:
-        name, K = "linear", X.astype(np.longdouble) @ X.T
     weights = rng.choice([0.3, 1.0, 2.0], n) if rng.random() < 0.4 else None
     w = np.ones(n) if weights is None else weights
+    task = problem(rng, X, w, k)
+    if task.linear:
+        name, K = "linear", X.astype(np.longdouble) @ X.T
     what = f"{task.name}, {name} kernel, {n} x {d} {shape}, {task.model}"
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
