@@ -47,6 +47,8 @@ class SVC(PairwiseClassifier):
     dtype
         The arithmetic of kernel values: "float32", "float64", or "auto" to choose by tol, size and kernel. Sums are
         kept in float64 either way.
+    fit_intercept
+        Whether there is an offset b; without one f is a function of the kernel's space, and `intercept_` is 0.
 
     Attributes
     ----------
@@ -103,6 +105,7 @@ class SVC(PairwiseClassifier):
         checkpoint: Any = None,
         warm_start: bool = False,
         dtype: str = "auto",
+        fit_intercept: bool = True,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -120,6 +123,7 @@ class SVC(PairwiseClassifier):
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.dtype = dtype
+        self.fit_intercept = fit_intercept
 
     def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
         return self.C * weights
@@ -127,4 +131,5 @@ class SVC(PairwiseClassifier):
     def _pair_terms(self, signs: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
         bound = self.C * weights
         positive = signs > 0
-        return {"linear": -signs, "upper": np.where(positive, bound, 0.0), "lower": np.where(positive, 0.0, bound)}
+        upper, lower = np.where(positive, bound, 0.0), np.where(positive, 0.0, bound)
+        return {"linear": -signs, "upper": upper, "lower": lower, "offset": "free" if self.fit_intercept else "none"}
