@@ -5,9 +5,13 @@ import pytest
 import sklearn.svm
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification, make_moons
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
-from mercer.estimators import SVC
+import mercer
+import referee
+from mercer import KernelSearchCV
+from mercer.estimators import SVC, LinearSVC
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.solvers import Infeasible
 from parity import radius, svc_certificate
@@ -233,3 +237,97 @@ def test_float32_data_stay_float32_and_are_close():
     assert np.abs(narrow.decision_function(X) - wide.decision_function(X)).max() < 1e-2
     assert SVC(dtype="float64").fit(X.astype(np.float32), y).certificate_.precision == "float64"
     assert SVC(dtype="float32").fit(X, y).certificate_.precision == "float32"
+
+
+# -- hard margins and machines without an offset --------------------------------------------------------------
+
+
+def test_classes_a_ten_millionth_apart_are_separated():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([[1.0, 1.0 + 1e-7], rng.uniform(0, 1, 200), 1 + 1e-7 + rng.uniform(0, 1, 200)])
+    y = (x > 1 + 5e-8).astype(int)
+    model = SVC(C=np.inf, kernel="linear").fit(x[:, None], y)
+    assert model.margin_width_ == pytest.approx(x[1] - x[0], rel=1e-6)
+    assert model.score(x[:, None], y) == 1
+    assert model.certificate_.converged
+    assert model.certificate_.verify(x[:, None], y).converged
+
+
+def test_a_pair_of_classes_that_cannot_be_separated_is_evidence_too():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(Infeasible) as caught:
+        SVC(C=np.inf, kernel="linear").fit(X, y)
+    b = caught.value.coefficients
+    pair = X[y > 0]
+    assert len(b) == len(pair)
+    assert (b[b > 0].sum(), -b[b < 0].sum()) == pytest.approx((1, 1))
+    assert np.abs(b @ pair).max() <= 1e-12
+
+
+@pytest.mark.parametrize("C", [0.3, 10.0, np.inf])
+@pytest.mark.parametrize("kernel", [RBF(1.0), Linear()], ids=str)
+def test_without_offset_it_is_the_dual_that_clarabel_solves(kernel, C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0)
+    X[:, 0] += 0.2 * y
+    model = SVC(C=C, kernel=kernel, fit_intercept=False, tol=1e-8).fit(X, y)
+    problem = referee.no_offset(kernel(X), y, C)
+    problem.upper, problem.lower = np.where(y > 0, C, 0.0), np.where(y < 0, C, 0.0)
+    assert model.certificate_.dual == pytest.approx(referee.solve(problem).dual, rel=1e-6)
+    assert model.certificate_.verify(X, y).converged
+    assert model.intercept_ == 0
+    f = model.decision_function(X)
+    np.testing.assert_allclose(model.function_(X), f, atol=1e-9)
+    table = model.margins(X, y)
+    np.testing.assert_allclose(table.margin, y * f, atol=1e-9)
+    assert table.kkt.max() < 1e-3
+    assert np.array_equal(model.zones(X) > 0, f >= 0)
+    if np.isinf(C):
+        assert table.margin.min() == pytest.approx(1.0, abs=1e-4)
+        assert model.margin_width_ == pytest.approx(2 / model.function_.norm())
+
+
+def test_without_offset_it_is_linear_svc_without_one():
+    X, y = cancer()
+    ours = SVC(kernel="linear", fit_intercept=False, tol=TIGHT).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, LinearSVC(fit_intercept=False, tol=TIGHT).fit(X, y).coef_, atol=1e-5)
+
+
+def test_many_classes_without_offset_are_pairs_without_offset():
+    X, y = wine()
+    model = SVC(fit_intercept=False, tol=1e-8, decision_function_shape="ovo").fit(X, y)
+    assert not model.intercept_.any()
+    assert model.certificate_.verify(X, y).converged
+    pair = SVC(kernel=model.kernel_, fit_intercept=False, tol=1e-8).fit(X[y > 0], y[y > 0])
+    np.testing.assert_allclose(model.decision_function(X)[:, 2], -pair.decision_function(X), atol=1e-4)
+
+
+def test_points_through_the_origin_have_no_hard_margin_without_offset():
+    X, y = np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([0, 1])  # one direction, two labels
+    assert SVC(C=np.inf, kernel="linear").fit(X, y).score(X, y) == 1
+    with pytest.raises(Infeasible) as caught:
+        SVC(C=np.inf, kernel="linear", fit_intercept=False).fit(X, y)
+    assert caught.value.coefficients == pytest.approx([-2 / 3, 1 / 3])
+
+
+def test_a_warm_start_without_offset_goes_on_from_the_last_coefficients():
+    X, y = moons()
+    model = SVC(fit_intercept=False, warm_start=True, tol=1e-8).fit(X, y)
+    steps = model.n_iter_[0]
+    assert model.fit(X, y).n_iter_[0] < steps
+    assert model.certificate_.converged
+
+
+def test_a_search_and_a_file_keep_a_machine_without_offset(tmp_path):
+    X, y = wine()
+    model = SVC(fit_intercept=False, kernel=RBF(3.0), tol=1e-8)
+    search = KernelSearchCV(model, [RBF(3.0)], {"C": [0.1, 1.0]}, cv=3, exhaustive=True).fit(X, y)
+    plain = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=3).fit(X, y)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
+    fitted = model.fit(X, y)
+    mercer.save(fitted, tmp_path / "model.mercer")
+    loaded = mercer.load(tmp_path / "model.mercer")
+    assert loaded.fit_intercept is False
+    np.testing.assert_array_equal(loaded.decision_function(X), fitted.decision_function(X))
+    assert loaded.certificate_.verify(X, y).converged

@@ -233,6 +233,8 @@ def _warm_start(terms: dict[str, Any], plus: np.ndarray, minus: np.ndarray) -> d
     """Return the previous coefficients, moved into the new box and onto the new sums."""
     upper, lower = (np.broadcast_to(terms[side], len(plus)) for side in ("upper", "lower"))
     plus, minus = np.clip(plus, 0.0, upper), np.clip(minus, 0.0, lower)
+    if terms.get("offset", "free") == "none":
+        return {"plus": plus, "minus": minus}
     sums = [float(np.sum(terms.get(side, 0.0))) for side in ("plus", "minus")]
     if terms.get("offset", "free") == "free" and not any(sums):
         sums = [min(plus.sum(), minus.sum())] * 2

@@ -288,6 +288,10 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     def margin_width_(self) -> Any:
         """The distance 2 / |w| between f = -1 and f = 1 in feature space (M2); for class pairs an array."""
         check_is_fitted(self)
+        if isinstance(self.kernel_, Linear) and self._kind == "vectors":  # sums of kernel values round more
+            with np.errstate(divide="ignore"):
+                widths = list(2.0 / np.linalg.norm(self.coef_, axis=1))
+            return widths[0] if len(widths) == 1 else np.array(widths)
         points = Points(self._support_points()) if len(self.support_) else None
         widths = []
         for at, b in self._pair_coefficients():

@@ -83,8 +83,9 @@ class Fit:
         else:
             self.pairs = None
             self.statements = [model._statement(self.training, target)]
-        if not all(np.isfinite(s.terms[side]).all() for s in self.statements for side in ("upper", "lower")):
-            self.shared = None  # a hard margin, which is another solver's
+        hard = not all(np.isfinite(s.terms[side]).all() for s in self.statements for side in ("upper", "lower"))
+        if hard or any(s.terms.get("offset", "free") == "none" for s in self.statements):
+            self.shared = None  # a hard margin or no offset, which are other solvers'
 
     def solve(self, start: Start | None = None) -> Start | None:
         """Find the machine of every pair; return where the next C may start from.

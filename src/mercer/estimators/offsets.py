@@ -24,6 +24,8 @@ def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
     solution
         Its solution.
     """
+    if terms.get("offset", "free") == "none":
+        return 0.0, 0.0
     p, m = solution.plus, solution.minus
     upper, lower = terms["upper"], terms["lower"]
     free_plus, free_minus = ((p > 0) & (p < upper)).any(), ((m > 0) & (m < lower)).any()

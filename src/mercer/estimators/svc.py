@@ -55,6 +55,8 @@ class SVC(PairwiseClassifier):
         Which samples are held out together: a seed or a generator; None for always the same.
     shrinking, cache_size
         Of scikit-learn's, without effect here: the solver needs no such advice, and `budget` bounds the memory.
+    fit_intercept
+        Whether there is an offset b; without one f is a function of the kernel's space, and `intercept_` is 0.
 
     Attributes
     ----------
@@ -116,6 +118,7 @@ class SVC(PairwiseClassifier):
         random_state: Any = None,
         shrinking: bool = True,
         cache_size: float = 200,
+        fit_intercept: bool = True,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -137,6 +140,7 @@ class SVC(PairwiseClassifier):
         self.random_state = random_state
         self.shrinking = shrinking
         self.cache_size = cache_size
+        self.fit_intercept = fit_intercept
 
     def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
         return self.C * weights
@@ -144,4 +148,5 @@ class SVC(PairwiseClassifier):
     def _pair_terms(self, signs: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
         bound = self.C * weights
         positive = signs > 0
-        return {"linear": -signs, "upper": np.where(positive, bound, 0.0), "lower": np.where(positive, 0.0, bound)}
+        upper, lower = np.where(positive, bound, 0.0), np.where(positive, 0.0, bound)
+        return {"linear": -signs, "upper": upper, "lower": lower, "offset": "free" if self.fit_intercept else "none"}

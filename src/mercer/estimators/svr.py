@@ -22,7 +22,7 @@ class SVR(TubeRegressor):
         The price of leaving the tube, > 0 and finite.
     epsilon
         Half the width of the tube, >= 0.
-    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype, shrinking, cache_size
+    max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype, shrinking, cache_size, fit_intercept
         As for `SVC`.
 
     Attributes
@@ -65,6 +65,7 @@ class SVR(TubeRegressor):
         dtype: str = "auto",
         shrinking: bool = True,
         cache_size: float = 200,
+        fit_intercept: bool = True,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -82,10 +83,12 @@ class SVR(TubeRegressor):
         self.dtype = dtype
         self.shrinking = shrinking
         self.cache_size = cache_size
+        self.fit_intercept = fit_intercept
 
     def _tube(self) -> float:
         return float(self.epsilon)
 
     def _terms(self, y: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-        bound = self.C * weights
-        return {"linear": -y, "width": np.full(len(y), float(self.epsilon)), "upper": bound, "lower": bound}
+        bound, width = self.C * weights, np.full(len(y), float(self.epsilon))
+        offset = "free" if self.fit_intercept else "none"
+        return {"linear": -y, "width": width, "upper": bound, "lower": bound, "offset": offset}
