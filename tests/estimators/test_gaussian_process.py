@@ -174,8 +174,10 @@ def test_alpha_is_scikit_learn_s(alpha, target):
     searched = Referee(theirs, alpha=alpha).fit(X, y)
     model = GaussianProcessRegressor(ours, alpha=alpha, tuning_rows=60).fit(X, y)
     assert model.theta_names_ == ["factor", "base__scale"]  # alpha is kept
+    slopes = model.log_marginal_likelihood(model.theta_, eval_gradient=True)[1]
+    assert np.abs(slopes).max() < 1e-3  # of few rows; both end at the top
     assert model.log_marginal_likelihood_value_ >= searched.log_marginal_likelihood_value_ - 1e-3
-    np.testing.assert_allclose(model.theta_, searched.kernel_.theta, atol=0.02)
+    np.testing.assert_allclose(model.theta_, searched.kernel_.theta, atol=1e-3)
     value, slopes = searched.log_marginal_likelihood(theirs.theta, eval_gradient=True)
     again, gradient = model.log_marginal_likelihood(theirs.theta, eval_gradient=True)
     assert again == pytest.approx(value)

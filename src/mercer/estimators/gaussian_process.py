@@ -30,6 +30,8 @@ from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
 NAMES = ("rbf", "matern", "linear", "precomputed")
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
+_FEW = 600  # rows whose likelihood costs little
+_SLOPES = 1e-4, 1e-2  # at which the search ends: of few rows, and of more
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
 _HUGE = 1e150  # targets whose squares leave the range of float64
 
@@ -337,8 +339,17 @@ class GaussianProcessRegressor(Process):
             chosen = np.sort(rng.choice(n, int(rows), replace=False))
             points, Y, space = rows_of(points, chosen), Y[chosen], space.of_rows(chosen)
         optimizer = self.optimizer if callable(self.optimizer) else None
-        restarts = int(self.n_restarts_optimizer)
-        return tune(points, Y, space, control, restarts=restarts, rng=rng, memory=memory, optimizer=optimizer)
+        return tune(
+            points,
+            Y,
+            space,
+            control,
+            restarts=int(self.n_restarts_optimizer),
+            rng=rng,
+            memory=memory,
+            optimizer=optimizer,
+            slope=_SLOPES[len(Y) > _FEW],
+        )
 
     def _by_factor(
         self,

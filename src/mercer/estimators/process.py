@@ -299,14 +299,14 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
                 f"{', '.join(self.theta_names_) or 'none'}."
             )
         if theta is None and not eval_gradient and self.log_marginal_likelihood_value_ is not None:
-            return self.log_marginal_likelihood_value_
+            return np.float64(self.log_marginal_likelihood_value_)
         points, n = self._points(), len(self._normalised)
         Gram(self.kernel_, points, budget=self.budget).budget.require(
             8 * n * n, f"the factor of a {n} x {n} matrix", "raise the budget."
         )
         kernel, noise = self._space.at(at)
         evidence = Evidence(points, self._normalised)
-        value = evidence.factor(kernel, noise).likelihood
+        value = np.float64(evidence.factor(kernel, noise).likelihood)
         if not eval_gradient:
             return value
         return value, self._space.slopes(at, *evidence.gradient(kernel))

@@ -106,10 +106,11 @@ class _Search:
         evidence: Callable[..., Any],
         starts: Sequence[np.ndarray],
         optimizer: Optimizer | None,
+        slope: float,
     ) -> None:
         self.points, self.Y, self.space, self.control = points, Y, space, control
         self.evidence, self.given, self.optimizer = evidence, list(starts), optimizer
-        self.restarts, self.rng = restarts, rng
+        self.restarts, self.rng, self.slope = restarts, rng, slope
         self.order = rng.permutation(len(Y))
         self.memory = np.empty(8 * len(Y) ** 2, np.uint8) if memory is None else memory
         self.history: list[tuple[int, float, float]] = []
@@ -150,7 +151,7 @@ class _Search:
                 top.theta,
                 self.space.limits,
                 curvature=curvature,
-                tol=1e-2 if last else _ROUGH,
+                tol=self.slope if last else _ROUGH,
                 max_iter=self.control.max_iter if self.control.max_iter >= 0 else 1_000,
                 watch=self._ended,
             )
@@ -228,6 +229,7 @@ def tune(
     evidence: Callable[..., Any] = Evidence,
     starts: Sequence[np.ndarray] = (),
     optimizer: Optimizer | None = None,
+    slope: float = 1e-2,
 ) -> Tuned:
     """Maximise the log marginal likelihood over the free parameters.
 
@@ -258,6 +260,8 @@ def tune(
         What to call in place of the climbs, on all rows, once for each start, in scikit-learn's form: with a function
         objective(theta, eval_gradient=True) that gives minus the likelihood and its slopes, the start, and
         bounds=(low, high) in rows; it returns the best theta and its value.
+    slope
+        The slopes at which the last climb ends.
 
     Examples
     --------
@@ -274,4 +278,4 @@ def tune(
     (True, 'converged')
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts, optimizer).run()
+    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts, optimizer, slope).run()
