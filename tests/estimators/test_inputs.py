@@ -15,9 +15,24 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import (
+    SVC,
+    SVR,
+    GaussianProcessRegressor,
+    KernelKMeans,
+    KernelLogisticRegression,
+    KernelPCA,
+    KernelQuantileRegressor,
+    KernelRidge,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Pegasos,
+    Perceptron,
+)
 from mercer.kernels import RBF, Constant, Delta, FromFunction, Laplacian, Linear, Precomputed
 from mercer.rkhs import RKHSVector
+from mercer.selection import KernelSearchCV
 
 X, Y = load_iris(return_X_y=True)
 MODELS = [SVC(), NuSVC(nu=0.3), SVR(), NuSVR(), OneClassSVM()]
@@ -113,6 +128,79 @@ def test_strings_go_through_a_search():
     search = GridSearchCV(SVC(kernel=FromFunction(shared)), {"C": [0.1, 10.0]}, cv=2).fit(WORDS, LABELS)
     assert search.best_score_ > 0.7
     assert OneClassSVM(kernel=FromFunction(shared)).fit(WORDS).predict(["qq"])[0] == -1
+
+
+class Graph:
+    """Has a length and entries, and is no sequence."""
+
+    def __init__(self, nodes):
+        self.nodes = frozenset(nodes)
+
+    def __len__(self):
+        return len(self.nodes)
+
+    def __iter__(self):
+        return iter(self.nodes)
+
+    def __getitem__(self, node):
+        raise KeyError(node)
+
+
+SEQUENCES = [[i % 5 + 4 * (i % 2)] * (1 + i % 4) + [i % 3 + 5 * (i % 2)] for i in range(24)]
+PARITY = np.arange(24) % 2
+OBJECTS = {
+    "arrays": [np.array(s, dtype=float) for s in SEQUENCES],
+    "tokens": [[str(token) for token in s] for s in SEQUENCES],
+    "tuples": [tuple(s) for s in SEQUENCES],
+    "sets": [set(s) for s in SEQUENCES],
+    "graphs": [Graph(s) for s in SEQUENCES],
+}
+OBJECT_MODELS = [
+    *MODELS,
+    KernelRidge(),
+    KernelLogisticRegression(),
+    KernelQuantileRegressor(),
+    GaussianProcessRegressor(optimizer=None),
+    KernelPCA(2),
+    KernelKMeans(2),
+    Perceptron(),
+    Pegasos(lam=0.1, tol=0.5),
+]
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+@pytest.mark.parametrize("model", OBJECT_MODELS, ids=lambda m: type(m).__name__)
+def test_objects_of_any_length_have_no_width(model, kind):
+    kernel, objects = FromFunction(shared), OBJECTS[kind]
+    given = clone(model).set_params(kernel=kernel).fit(objects, PARITY)
+    assert not hasattr(given, "n_features_in_")
+    answer = given.transform if isinstance(model, KernelPCA) else given.predict
+    whole = answer(objects)
+    for i in (1, 2, 3):  # of other lengths than the first
+        np.testing.assert_allclose(answer([objects[i]])[0], whole[i], atol=1e-9)
+    if isinstance(model, SVC):
+        assert given.margins(objects, PARITY)["alpha"].notna().all()
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_of_any_length_go_through_searches(kind):
+    kernel, objects = FromFunction(shared), OBJECTS[kind]
+    asked = cross_val_score(SVC(kernel=kernel), objects, PARITY, cv=3)
+    np.testing.assert_array_equal(asked, cross_val_score(SVC(kernel="precomputed"), kernel(objects), PARITY, cv=3))
+    np.testing.assert_array_equal(asked, cross_val_score(make_pipeline(SVC(kernel=kernel)), objects, PARITY, cv=3))
+    grid = {"C": [0.01, 1.0]}
+    both = [
+        GridSearchCV(SVC(kernel=kernel), grid, cv=3).fit(objects, PARITY),
+        KernelSearchCV(SVC(), [kernel], grid, cv=3).fit(objects, PARITY),
+    ]
+    assert both[0].best_score_ == both[1].best_score_ > 0.9
+    assert np.array_equal(*(search.predict(objects[1:4]) for search in both))
+
+
+def test_a_model_forgets_the_width_of_an_earlier_fit():
+    model = SVC(kernel=FromFunction(lambda a, b: float(len(a) * len(b)))).fit(pd.DataFrame(X), Y)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model.fit(OBJECTS["tuples"], PARITY), "n_features_in_")
 
 
 def test_a_table_is_compared_by_its_columns():

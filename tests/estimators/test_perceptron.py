@@ -117,7 +117,7 @@ def test_shuffling_is_repeatable():
 def test_errors_are_sentences():
     X, y = blobs(2)
     with pytest.raises(TypeError, match="kernel object"):
-        Perceptron("rbf").fit(X, y)
+        Perceptron(len).fit(X, y)
     with pytest.raises(ValueError, match="max_epochs of Perceptron"):
         Perceptron(max_epochs=0).fit(X, y)
     with pytest.raises(ValueError, match="one class only"):

@@ -8,9 +8,26 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.cluster import SpectralClustering
+from sklearn.decomposition import KernelPCA
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import GridSearchCV
 
-from mercer.kernels import RBF, Constant, Kernel, Laplacian, Linear, Matern, Polynomial, kernel
+from mercer.kernels import (
+    RBF,
+    Constant,
+    Cosine,
+    FromFunction,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    kernel,
+)
 from samples import vectors
 
 
@@ -238,3 +255,46 @@ def test_what_a_kernel_has_not_it_says():
         Linear().spectral_law(2)
     with pytest.raises(TypeError, match=r"RBF\(scale=1.0\) has no finite exact feature map; .*RandomFourier"):
         RBF(1.0).feature_map()
+
+
+# -- two rows ---------------------------------------------------------------------------------------------
+
+ROWS = np.random.default_rng(0).normal(size=(12, 3))
+OF_ROWS = [RBF(1.5), 0.5 * Linear() + Constant(0.1), RBF(1.0).on([0, 2]) * Polynomial(2), Cosine().normalized()]
+
+
+@pytest.mark.parametrize("k", OF_ROWS, ids=repr)
+def test_two_rows_have_a_number(k):
+    matrix = k(ROWS)
+    for i, j in ((0, 0), (1, 7)):
+        value = k(ROWS[i], ROWS[j])
+        assert isinstance(value, float)
+        assert value == pytest.approx(matrix[i, j], rel=1e-12)
+    np.testing.assert_allclose(pairwise_kernels(ROWS, ROWS[:4], metric=k), matrix[:, :4], rtol=1e-12)
+
+
+def test_one_flat_array_and_flat_arrays_of_objects_mean_what_they_did():
+    with pytest.raises(ValueError, match="reshape"):
+        RBF(1.0)(ROWS[0])
+    numbers = np.array([1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(
+        FromFunction(lambda a, b: a * b)(numbers, numbers[:2]), np.outer(numbers, numbers[:2])
+    )
+    np.testing.assert_array_equal(Precomputed(np.eye(3))(np.array([0, 1]), np.array([1, 2])), [[0, 0], [1, 0]])
+    with pytest.raises(ValueError, match=r"use kernel\.resolve"):
+        RBF()(ROWS[0], ROWS[1])
+
+
+def test_kernels_work_inside_scikit_learn():
+    k, y = RBF(1.5), ROWS[:, 0]
+    K = k(ROWS)
+
+    def both(model, output, kernel="kernel"):
+        return [output(clone(model).set_params(**{kernel: v}), D) for v, D in ((k, ROWS), ("precomputed", K))]
+
+    np.testing.assert_allclose(*both(KernelPCA(2), lambda m, D: np.abs(m.fit_transform(D))), atol=1e-8)
+    np.testing.assert_allclose(*both(KernelRidge(), lambda m, D: m.fit(D, y).predict(D)), rtol=1e-9)
+    labels = both(SpectralClustering(2, random_state=0), lambda m, D: m.fit_predict(D), "affinity")
+    assert len(set(zip(*labels, strict=True))) == 2
+    features = Nystroem(k, n_components=len(ROWS), random_state=0).fit_transform(ROWS)
+    np.testing.assert_allclose(features @ features.T, K, atol=1e-8)

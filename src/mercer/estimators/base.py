@@ -102,7 +102,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
             C = C * float(training.weights.max())
         regression = self._numeric_target and target is not None
         cause = diagnose(
-            training.points.data if self._kind == "similarities" else data,
+            training.points.data if self._kind in ("similarities", "function") else data,
             training.kernel,
             labels=None if regression else target,
             C=C,
@@ -125,7 +125,8 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
             self.kernel_: Kernel = Precomputed(data[np.ix_(self.support_, self.support_)])
         else:
             self.support_vectors_ = _rows_of(data, self.support_)
-            self.kernel_ = training.kernel
+            self.kernel_ = self._resolved(data) if self._kind == "function" else training.kernel
+        self._everyone = data if self._kind == "function" else None  # a function is asked about all training points
         single = self._kind == "vectors" and all(c.precision == "float32" for c in self._certificates)
         self._expansion = Expansion(self.kernel_, self.support_vectors_, blocks, single)
 
@@ -133,6 +134,9 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
         """Return the kernel sums of each block at validated points, (points, blocks, functions)."""
         if self._kind == "similarities":
             return self._expansion.sums_of_rows(X[:, self.support_])
+        if self._kind == "function":
+            values = self._function_values(X, self._everyone, self.support_)
+            return np.concatenate([self._expansion.sums_of_rows(some) for some in values])
         return self._expansion.sums(X)
 
     def _support_points(self) -> Any:

@@ -11,24 +11,33 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.estimators.kernel_names import FromMatrices
-from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
+from mercer.estimators.kernel_names import NAMES
+from mercer.estimators.parameters import (
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    kernel_rule,
+    positive,
+    whole,
+)
 from mercer.estimators.process import Process, generator
 from mercer.estimators.process_account import said_of_search, warn_of_search
 from mercer.estimators.representer import columns_of
 from mercer.estimators.training import Training
 from mercer.gram import Gram, parameters
-from mercer.kernels import RBF, Kernel, Linear, Matern, Precomputed
+from mercer.kernels import RBF, Constant
+from mercer.kernels.scikit_learn import Noise, translated
 from mercer.points import Points
 from mercer.points.budget import readable
 from mercer.solvers.control import Control
 from mercer.solvers.gp import Evidence, least_noise, mean_certificate, rows_of
 from mercer.solvers.gp_posterior import ByFactor, ByGradients
 from mercer.solvers.gp_search import Tuned, tune
-from mercer.solvers.gp_space import Space, space_of
+from mercer.solvers.gp_space import NOISE, Space, space_of
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
-NAMES = ("rbf", "matern", "linear", "precomputed")
+_KERNEL = kernel_rule(NAMES)
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _FEW = 600  # rows whose likelihood costs little
 _SLOPES = 1e-4, 1e-2  # at which the search ends: of few rows, and of more
@@ -58,9 +67,10 @@ class GaussianProcessRegressor(Process):
     Parameters
     ----------
     kernel
-        A kernel object, whose parameters are where the search starts; or "rbf", "matern" (of smoothness 5/2) or
-        "linear", each with a factor, both taken from the data; or "precomputed". None is scikit-learn's default, the
-        search from 1.0 * RBF(1.0).
+        A kernel object, whose parameters are where the search starts; a kernel of `sklearn.gaussian_process.kernels`,
+        with its bounds, whose WhiteKernel is the noise; a name such as "rbf", "matern" (of smoothness 5/2) or "linear",
+        with a factor, both taken from the data; or "precomputed". None is scikit-learn's default, the search from
+        1.0 * RBF(1.0).
     noise
         The variance of the noise: a number, from which the search starts; "auto", which starts from a tenth of the
         targets' mean square; or an array with one for each sample, which are kept. 0 is kept, too: f passes through the
@@ -153,10 +163,7 @@ class GaussianProcessRegressor(Process):
     """
 
     _rules: ClassVar[Rules] = {
-        "kernel": (
-            lambda v: v in NAMES if isinstance(v, str) else v is None or isinstance(v, Kernel) or callable(v),
-            f"a kernel object, a function of two sets of points, None, or one of {', '.join(map(repr, NAMES))}",
-        ),
+        "kernel": (lambda v: v is None or _KERNEL[0](v), f"{_KERNEL[1]} (None: 1.0 * RBF(1.0))"),
         "noise": (
             lambda v: v == "auto" if isinstance(v, str) else _is_variance(v),
             "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)",
@@ -184,6 +191,7 @@ class GaussianProcessRegressor(Process):
     _unnecessary: ClassVar[Unnecessary] = {"copy_X_train": (True, "the training points are never changed")}
     dtype = "float64"
     fit_intercept = False
+    _whole_matrices = False  # a process looks at its points in parts
 
     def __init__(
         self,
@@ -257,9 +265,10 @@ class GaussianProcessRegressor(Process):
             size = float(np.mean(training.kernel.diag(training.points))) or 1.0
             training = replace(training, kernel=square / size * training.kernel)
         gram = self._gram(training)
-        space = space_of(
-            training.kernel, self._first_noise(square, len(Y)), training.points, Y, self.bounds, self.fixed
-        )
+        given = translated(self.kernel)
+        noise = self._first_noise(square, len(Y), None if given is None else given.noise)
+        own = {} if given is None else given.bounds | ({NOISE: given.noise.bounds} if given.noise else {})
+        space = space_of(training.kernel, noise, training.points, Y, self.bounds, self.fixed, own)
         space = replace(space, known=self._known_variance(len(Y)))
         memory = self._memory(gram)
         tuned = self._tuned(training.points, Y, space, gram, memory, control)
@@ -298,11 +307,19 @@ class GaussianProcessRegressor(Process):
             )
         return Y, mean, unit
 
-    def _first_noise(self, square: float, n: int) -> float | np.ndarray:
+    def _first_noise(self, square: float, n: int, given: Noise | None = None) -> float | np.ndarray:
+        """Return where the noise starts; `given` is what the kernel has of it."""
         if isinstance(self.noise, str):
-            return _SIGNAL * square if self.alpha is None else 0.0
+            if given is None:
+                return _SIGNAL * square if self.alpha is None else 0.0
+            return given.value
         if is_real(self.noise):
-            return float(self.noise)
+            return float(self.noise) + (0.0 if given is None else given.value)
+        if given is not None:
+            raise ValueError(
+                "noise has one variance for each sample, which are kept, and the level of the kernel's WhiteKernel "
+                "would be found beside them; leave out one of the two."
+            )
         noise = np.asarray(self.noise, dtype=np.float64)
         if len(noise) != n:
             raise ValueError(f"noise has {len(noise)} entries and there are {n} samples; one for each is needed.")
@@ -414,17 +431,12 @@ class GaussianProcessRegressor(Process):
         self.theta_, self.theta_names_ = np.log(values[space.free]), space.free_names
         self._space = replace(space, values=values)
 
-    def _reads(self) -> str:
-        return "vectors" if self.kernel is None else super()._reads()
-
-    def _resolved(self, data: Any) -> Kernel:
+    @property
+    def _given_kernel(self) -> Any:
         if self.kernel is None:
             return 1.0 * RBF(1.0)
-        if isinstance(self.kernel, str):
-            if self.kernel == "precomputed":
-                return Precomputed(data)
-            return {"rbf": RBF(), "matern": Matern(nu=2.5), "linear": Linear()}[self.kernel].resolve(Points(data))
-        return self.kernel.resolve(Points(data)) if isinstance(self.kernel, Kernel) else FromMatrices(self.kernel)
+        found = translated(self.kernel)
+        return super()._given_kernel if found is None else found.kernel or Constant(0.0)
 
     def _reads_targets(self) -> tuple[bool, bool]:
         return True, True

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.estimators.kernel_ridge import NAMES, ridge_kernel
-from mercer.estimators.parameters import Rules, positive
+from mercer.estimators.kernel_names import NAMES
+from mercer.estimators.parameters import Rules, kernel_rule, positive
 from mercer.estimators.training import KernelData, Training
 from mercer.gram import Gram
 from mercer.kernels import Kernel
@@ -17,10 +17,7 @@ from mercer.points import Points
 _SMALL, _ENOUGH = 1500, 128 * 2**20  # points whose decomposition takes no more bytes than any machine has
 
 KERNEL_RULES: Rules = {
-    "kernel": (
-        lambda v: v in NAMES if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
-        f"a kernel object, a function of two points, or one of {', '.join(map(repr, NAMES))}",
-    ),
+    "kernel": kernel_rule(NAMES, "a function of two points"),
     "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
     "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
 }
@@ -30,10 +27,8 @@ class Images(KernelData):
     """A model of the points phi(x_i) of H; scikit-learn's kernels by name, as `KernelRidge` reads them."""
 
     _rules: ClassVar[Rules] = KERNEL_RULES
+    _compares_two: ClassVar[bool] = True
     dtype: ClassVar[str] = "float64"  # what `KernelData` turns numbers into
-
-    def _resolved(self, data: Any) -> Kernel:
-        return ridge_kernel(self, data)
 
     def _gram(self, training: Training) -> Gram:
         if self.budget is None and len(training.points) <= _SMALL:
@@ -42,7 +37,7 @@ class Images(KernelData):
 
     def _read_new(self, X: Any) -> Any:
         data = super()._read_new(X)
-        return data if self._kind == "anything" else data.astype(np.float64, copy=False)
+        return data if self._kind in ("anything", "function") else data.astype(np.float64, copy=False)
 
     def _keep_data(self, data: Any, kernel: Kernel) -> None:
         """Set the attributes that describe the training data."""

@@ -43,13 +43,34 @@ def read_new_vectors(estimator: Any, X: Any) -> Any:
     return validate_data(estimator, X, reset=False, accept_sparse="csr", **_MATRIX)
 
 
-def read_anything(estimator: Any, X: Any, fitting: bool) -> Any:
-    """Return X as it is, with its width and column names (where it has them) remembered or checked."""
+def read_anything(estimator: Any, X: Any, fitting: bool, arrays: bool = False) -> Any:
+    """Return X as it is, with its width and column names (where it has them) remembered or checked.
+
+    A list of objects (sequences, sets, graphs, ...) has no width, whatever the length of the first one is. With
+    `arrays`, a list of rows of numbers is no such list but a matrix.
+    """
     if hasattr(X, "__iter__") and not hasattr(X, "__len__") and not hasattr(X, "shape"):
         X = list(X)
     Points(X)  # says in a sentence what is no set of points
-    validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    if arrays:
+        X = _rows_of_numbers(X)
+    if len(getattr(X, "shape", ())) == 2:
+        validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    elif fitting:
+        for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+            vars(estimator).pop(name, None)
     return X
+
+
+def _rows_of_numbers(X: Any) -> Any:
+    """Return a list of equally long rows of numbers as a matrix, and anything else as it is."""
+    if not isinstance(X, list | tuple) or not isinstance(X[0], list | tuple | np.ndarray):
+        return X
+    try:
+        matrix = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return X
+    return matrix if matrix.ndim == 2 and matrix.dtype.kind in "fiub" else X
 
 
 def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool, many: bool = False) -> tuple[np.ndarray, Any]:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from mercer.estimators.choosing import AUTO
 from mercer.kernels import (
     RBF,
+    ChiSquared,
     Composed,
     Constant,
+    Cosine,
     Delta,
     FromFeatures,
     FromFunction,
     Kernel,
+    Laplacian,
     Linear,
+    Matern,
     On,
     Polynomial,
     Precomputed,
@@ -29,30 +35,68 @@ from mercer.kernels import (
 from mercer.kernels.base import check_number
 from mercer.points import Block, Diagonal, Pair, Points, Untraceable, trace
 
-NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+NAMES = (
+    "additive_chi2",
+    "chi2",
+    "cosine",
+    "laplacian",
+    "linear",
+    "matern",
+    "poly",
+    "polynomial",
+    "precomputed",
+    "rbf",
+    "sigmoid",
+)
 _STEP = 64  # points per block whose diagonal is wanted
 
 
-def named_kernel(name: str, degree: int, gamma: float | str, coef0: float, points: Points) -> Kernel:
-    """Return the kernel that scikit-learn means by a name, with gamma taken from the points where it says so."""
+def named_kernel(
+    name: str, points: Points, gamma: float | str | None = "scale", degree: int = 3, coef0: float = 0.0
+) -> Kernel:
+    """Return the kernel that scikit-learn means by a name; "matern" is that of smoothness 5/2.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES` other than "precomputed".
+    points
+        The training points.
+    gamma
+        A number; "scale" for each kernel's own "auto"; "auto" for 1 / features; None for the same, except that it is 1
+        for "chi2".
+    degree, coef0
+        Of polynomials; of the sigmoid.
+    """
     if name == "linear":
         return Linear()
+    if name == "cosine":
+        return Cosine()
+    if name == "additive_chi2":
+        return FromMatrices(additive_chi2_kernel)
     if name == AUTO:
         raise ValueError("kernel='auto' is found by `fit`, from data and targets; it is no kernel before.")
-    if isinstance(gamma, str) and gamma == "auto":
+    if name == "chi2" and (gamma is None or gamma == "scale"):
+        return ChiSquared()
+    if gamma is None or gamma == "auto":
         gamma = 1.0 / points.width
-    scaled = isinstance(gamma, str)  # "scale": each kernel's own "auto"
-    if not scaled:
-        check_number(RBF(1.0), "gamma", gamma)
-    if name == "rbf":
-        return RBF("auto").resolve(points) if scaled else RBF.from_gamma(float(gamma))
-    if name == "poly":
-        if coef0 < 0:
-            raise ValueError(
-                f"coef0={coef0!r} makes (gamma <x, z> + coef0)^degree indefinite; a polynomial kernel needs coef0 >= 0."
-            )
-        return Polynomial(degree, float(coef0), "auto" if scaled else float(gamma)).resolve(points)
-    return Sigmoid("auto" if scaled else float(gamma), float(coef0)).resolve(points)
+    rate: Any = "auto" if gamma == "scale" else float(gamma)
+    if rate != "auto":
+        check_number(RBF(1.0), "gamma", rate)
+    if name == "chi2":
+        return ChiSquared(rate)
+    if name == "laplacian":
+        return Laplacian(rate if rate == "auto" else 1.0 / rate).resolve(points)
+    if name in ("rbf", "matern"):
+        scale = rate if rate == "auto" else math.sqrt(0.5 / rate)
+        return (RBF(scale) if name == "rbf" else Matern(2.5, scale)).resolve(points)
+    if name == "sigmoid":
+        return Sigmoid(rate, float(coef0)).resolve(points)
+    if coef0 < 0:
+        raise ValueError(
+            f"coef0={coef0!r} makes (gamma <x, z> + coef0)^degree indefinite; a polynomial kernel needs coef0 >= 0."
+        )
+    return Polynomial(degree, float(coef0), rate).resolve(points)
 
 
 @kernel
@@ -78,14 +122,15 @@ class FromMatrices(Kernel):
 
     def of(self, pair: Pair) -> Any:
         if isinstance(pair, Block):
-            return self._matrix(pair._left, pair._right)
+            return self.matrix(pair._left, pair._right)
         if isinstance(pair, Diagonal):
             points = pair._left
             parts = [points.take(slice(i, i + _STEP)) for i in range(0, len(points), _STEP)]
-            return np.concatenate([self._matrix(part, part).diagonal() for part in parts])
+            return np.concatenate([self.matrix(part, part).diagonal() for part in parts])
         raise Untraceable("a Python function of two sets of points has no symbolic form")
 
-    def _matrix(self, left: Points, right: Points) -> np.ndarray:
+    def matrix(self, left: Points, right: Points) -> np.ndarray:
+        """Return what one call of the function says."""
         values = self.f(left.data, right.data)
         values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
         if values.shape != (len(left), len(right)):

@@ -4,65 +4,27 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.choosing import AUTO, chosen_kernel
-from mercer.estimators.kernel_names import FromMatrices, named_kernel
+from mercer.estimators.kernel_names import NAMES
 from mercer.estimators.parameters import Rules, check_parameters, kernel_rule, positive
 from mercer.estimators.progress import listening, with_callbacks
 from mercer.estimators.representer import Part, RepresenterModel, columns_of, counted
 from mercer.estimators.ridge import is_strength, strengths
 from mercer.estimators.training import Training
 from mercer.gram import Gram
-from mercer.kernels import ChiSquared, Cosine, FromFunction, Kernel, Laplacian, Precomputed
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control
 from mercer.solvers.inverse import inverse_diagonal
 from mercer.solvers.ridge import RidgeProblem, RidgeSolution, solve_ridge
-
-NAMES = (
-    "additive_chi2",
-    "chi2",
-    "cosine",
-    "laplacian",
-    "linear",
-    "poly",
-    "polynomial",
-    "precomputed",
-    "rbf",
-    "sigmoid",
-)
-
-
-def ridge_kernel(model: Any, data: Any) -> Kernel:
-    """Return the kernel that scikit-learn's KernelRidge means by the parameters of a model."""
-    kernel, gamma = model.kernel, model.gamma
-    if not isinstance(kernel, str):
-        if isinstance(kernel, Kernel):
-            return kernel.resolve(Points(data))
-        return FromFunction(partial(kernel, **model.kernel_params) if model.kernel_params else kernel)
-    if kernel == "precomputed":
-        return Precomputed(data)
-    if kernel == "cosine":
-        return Cosine()
-    if kernel == "additive_chi2":
-        return FromMatrices(additive_chi2_kernel)
-    if kernel == "chi2":
-        return ChiSquared(1.0 if gamma is None else float(gamma))
-    points = Points(data)
-    if kernel == "laplacian":
-        return Laplacian(float(points.width) if gamma is None else 1.0 / float(gamma))
-    name = "poly" if kernel == "polynomial" else kernel
-    return named_kernel(name, model.degree, "auto" if gamma is None else gamma, model.coef0, points)
 
 
 class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
@@ -77,11 +39,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
     }
 
+    _compares_two: ClassVar[bool] = True
+
     def _reads_targets(self) -> tuple[bool, bool]:
         return True, True
-
-    def _resolved(self, data: Any) -> Kernel:
-        return ridge_kernel(self, data)
 
     def _parts(self, target: np.ndarray, weights: np.ndarray | None) -> list[Part]:
         return [

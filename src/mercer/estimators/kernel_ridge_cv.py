@@ -232,7 +232,9 @@ class KernelRidgeCV(RidgeModel):
         if training.rows is not None:
             place[training.rows] = np.arange(len(training.rows))
         whole: Spectrum | None = None
-        for train, test in check_cv(self.cv).split(np.empty(n) if self._kind == "anything" else data, target):
+        for train, test in check_cv(self.cv).split(
+            np.empty(n) if self._kind in ("anything", "function") else data, target
+        ):
             inside, fold = (place[part][place[part] >= 0] for part in (train, test))
             if not len(fold) or not len(inside):
                 continue

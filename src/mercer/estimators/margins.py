@@ -172,7 +172,20 @@ def _is_training(model: Any, data: Any) -> bool:
     mine, theirs = model.support_vectors_, Points(data).take(model.support_).data
     if hasattr(mine, "nnz"):
         return bool((mine != theirs).nnz == 0)
+    if not hasattr(mine, "shape"):
+        return _same(list(mine), list(theirs))
     return bool(np.array_equal(np.asarray(mine, dtype=object), np.asarray(theirs, dtype=object)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Return whether two objects are equal, arrays and sequences of such entry by entry."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray):
+        return bool(np.array_equal(a, b))
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
 
 
 def _full_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -13,31 +13,46 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimators.functions import found_functions, linear_functions
-from mercer.estimators.kernel_names import compares_vectors
+from mercer.estimators.inputs import read_anything
+from mercer.estimators.kernel_names import NAMES, compares_vectors, named_kernel
 from mercer.gram import Gram
 from mercer.kernels import Kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.solvers.iterate import Coefficients, Iterate, Vector
+
+_NAMES = tuple(name for name in NAMES if name != "precomputed")
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
     """A classifier that is one vector w per class, or one kernel expansion per class; two classes need one."""
 
-    kernel: Kernel | None
+    kernel: Any
     fit_intercept: bool
     random_state: Any
     classes_: np.ndarray
 
     def _check_kernel(self) -> None:
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+        kernel = self._given_kernel
+        if isinstance(kernel, str) and kernel not in _NAMES:
+            raise ValueError(
+                f"kernel={kernel!r} of {type(self).__name__} must be a kernel object, None for a linear model of the "
+                f"features, or one of {', '.join(map(repr, _NAMES))}."
+            )
+        if kernel is not None and not isinstance(kernel, Kernel | str):
             raise TypeError(
-                f"kernel of {type(self).__name__} must be a kernel object such as RBF(scale=1.0), or None for a "
-                f"linear model of the features; it is {self.kernel!r}."
+                f"kernel of {type(self).__name__} must be a kernel object such as RBF(scale=1.0), a name, or None "
+                f"for a linear model of the features; it is {kernel!r}."
             )
 
     @property
+    def _given_kernel(self) -> Any:
+        return as_kernel(self.kernel)
+
+    @property
     def _vectors(self) -> bool:
-        return self.kernel is None or compares_vectors(self.kernel)
+        kernel = self._given_kernel
+        return not isinstance(kernel, Kernel) or compares_vectors(kernel)
 
     def _read(self, X: Any, y: Any, classes: Any = None, first: bool = True) -> tuple[Any, np.ndarray]:
         """Return the points, and the class numbers of the labels."""
@@ -46,7 +61,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         else:
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            validate_data(self, X, skip_check_array=True, reset=first)
+            X = read_anything(self, X, fitting=first)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         check_classification_targets(y)
@@ -75,7 +90,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _gram(self, X: Any, budget: Any = None) -> Gram | None:
         """Return the kernel matrix, its kernel resolved, or None for the linear form."""
-        return None if self.kernel is None else Gram(self.kernel, X, budget=budget)
+        kernel = self._given_kernel
+        if kernel is None:
+            return None
+        return Gram(named_kernel(kernel, Points(X)) if isinstance(kernel, str) else kernel, X, budget=budget)
 
     def _fresh(self, X: Any, gram: Gram | None) -> Iterate:
         if gram is None:
@@ -117,7 +135,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self._vectors:
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         else:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            X = read_anything(self, X, fitting=False)
         if self.kernel is None:
             f = X @ self.coef_.T + self.intercept_
         elif self._centres is None:
@@ -140,12 +158,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.string = tags.input_tags.string or not self._reads_numbers
+        tags.input_tags.string = tags.input_tags.string or not self._vectors
         return tags
-
-    @property
-    def _reads_numbers(self) -> bool:
-        return not isinstance(self.kernel, Kernel) or compares_vectors(self.kernel)
 
 
 def not_at_rest(message: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 from mercer.estimators.choosing import AUTO
@@ -12,6 +14,7 @@ from mercer.estimators.kernel_names import NAMES
 from mercer.estimators.loss_names import NAMES as LOSS_NAMES
 from mercer.estimators.loss_names import is_loss
 from mercer.kernels import Kernel
+from mercer.kernels.scikit_learn import refuse_class
 from mercer.points.budget import Budget
 
 SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
@@ -109,14 +112,43 @@ def warn_unnecessary(estimator: Any) -> None:
                 )
 
 
+def warn_ignored(estimator: Any) -> None:
+    """Warn of parameters of named kernels that were set beside a kernel object or a function, which have their own."""
+    kernels = [v for v in (getattr(estimator, "kernel", None), getattr(estimator, "kernel_y", None)) if v is not None]
+    if not kernels or any(isinstance(kernel, str) for kernel in kernels):
+        return
+    objects = all(isinstance(kernel, Kernel) for kernel in kernels)  # a function may take kernel_params
+    cls: Any = type(estimator)
+    defaults = [(name, value) for name, value in _named_defaults(cls) if objects or name != "kernel_params"]
+    ignored = [name for name, default in defaults if getattr(estimator, name) != default]
+    if ignored:
+        said = " and ".join(f"{name}={getattr(estimator, name)!r}" for name in ignored)
+        warnings.warn(
+            f"{said} of {type(estimator).__name__} change{'s' if len(ignored) == 1 else ''} nothing: kernel="
+            f"{kernels[0]!r:.80} has its own parameters, and {'this is' if len(ignored) == 1 else 'these are'} for "
+            "kernels by name.",
+            stacklevel=4,
+        )
+
+
+@lru_cache(maxsize=64)
+def _named_defaults(cls: type) -> tuple[tuple[str, Any], ...]:
+    """Return the parameters of a model that belong to named kernels, with their defaults."""
+    found = signature(cls).parameters
+    return tuple((name, found[name].default) for name in ("gamma", "degree", "coef0", "kernel_params") if name in found)
+
+
 def check_parameters(estimator: Any) -> None:
     """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
     warn_unnecessary(estimator)
     own = getattr(estimator, "_rules", {})  # of parameters that mean something else in this model
     idle = getattr(estimator, "_unnecessary", {})
     for name, value in vars(estimator).items():
+        if name in ("kernel", "kernel_y"):
+            refuse_class(value, name)
         rule = own.get(name) or (None if name in idle else _RULES.get(name))
         if rule is not None and not rule[0](value):
             raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {rule[1]}.")
+    warn_ignored(estimator)
     if estimator.budget is not None:
         Budget(estimator.budget)

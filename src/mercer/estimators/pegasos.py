@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, product
 from mercer.estimators.online import OnlineClassifier
-from mercer.kernels import Kernel
 from mercer.kernels.base import check_integer, check_number
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.iterate import Vector
@@ -30,7 +29,8 @@ class Pegasos(OnlineClassifier):
     lam
         lambda, the weight of the penalty.
     kernel
-        None for a linear model of the features (dense or sparse), or a kernel.
+        None for a linear model of the features (dense or sparse), a kernel object, or a name as for `SVC` (with its
+        defaults).
     solver
         "pegasos": each step looks at `batch_size` points. "subgradient": each step looks at all of them, the plain
         method of the lectures, whose steps one can watch in `history_`.
@@ -86,7 +86,7 @@ class Pegasos(OnlineClassifier):
     def __init__(
         self,
         lam: float = 1e-3,
-        kernel: Kernel | None = None,
+        kernel: Any = None,
         *,
         solver: Literal["pegasos", "subgradient"] = "pegasos",
         batch_size: int = 1,

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from mercer.estimators.online import OnlineClassifier, not_at_rest
-from mercer.kernels import Kernel
 from mercer.kernels.base import check_integer
 from mercer.solvers.iterate import Coefficients, Vector
 from mercer.solvers.perceptron import Mistakes, perceptron
@@ -25,7 +24,8 @@ class Perceptron(OnlineClassifier):
     Parameters
     ----------
     kernel
-        None for the primal form, a vector w; or a kernel, for the dual form that counts the mistakes at each point.
+        None for the primal form, a vector w; or a kernel object, or a name as for `SVC` (with its defaults), for the
+        dual form that counts the mistakes at each point.
     fit_intercept
         Whether f has an offset: a feature that is constantly 1, with a weight like the others.
     max_epochs
@@ -64,7 +64,7 @@ class Perceptron(OnlineClassifier):
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Any = None,
         *,
         fit_intercept: bool = True,
         max_epochs: int = 100,

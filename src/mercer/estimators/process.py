@@ -252,7 +252,9 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             kind = self._reads()
             if kind == "similarities":
                 raise ValueError("there are no draws from a precomputed matrix; pass a kernel object.")
-            points = Points(X if kind == "anything" else check_array(X, accept_sparse="csr", dtype=np.float64))
+            points = Points(
+                X if kind in ("anything", "function") else check_array(X, accept_sparse="csr", dtype=np.float64)
+            )
             kernel = self._resolved(points.data)
             noise = self._first_variance() if of == "target" else 0.0
             means = np.zeros(self.n_targets or 1)

@@ -15,10 +15,11 @@ from mercer.estimators.base import Recheck
 from mercer.estimators.expansion import Expansion
 from mercer.estimators.functions import found_functions
 from mercer.estimators.inputs import read_targets
+from mercer.estimators.kernel_names import FromMatrices
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
 from mercer.estimators.training import KernelData, Training
 from mercer.gram import Gram
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_unfinished
@@ -122,7 +123,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
             everyone = np.zeros((self.shape_fit_[0], coefficients.shape[1]))
             everyone[training.rows] = coefficients
             coefficients = everyone
-        self.kernel_: Kernel = training.kernel
+        self.kernel_ = self._resolved(data) if self._kind == "function" else training.kernel
         self.X_fit_ = data
         self.dual_coef_ = coefficients[:, 0] if flat else coefficients
         self.intercept_: Any = float(offsets[0]) if flat else offsets
@@ -145,6 +146,9 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
             return np.asarray(X @ np.atleast_2d(self.coef_).T, dtype=np.float64) + self.intercept_
         if self._kind == "similarities":
             return np.asarray(X[:, self._support] @ self._expansion.blocks[0], dtype=np.float64) + self.intercept_
+        if self._kind == "function" and isinstance(self.kernel_, FromMatrices):
+            values = self._function_values(X, self.X_fit_, self._support)
+            return np.concatenate([some @ self._expansion.blocks[0] for some in values]) + self.intercept_
         return self._expansion.sums(X)[:, 0] + self.intercept_
 
     @property

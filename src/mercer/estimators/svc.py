@@ -22,9 +22,10 @@ class SVC(PairwiseClassifier):
         The price of slack, > 0; inf for a hard margin, which fails with the evidence where classes cannot be separated.
     kernel
         A kernel object such as `RBF(2.0) + Linear()`, on whatever it compares (strings, tables, ...); a name as
-        in scikit-learn ("linear", "poly", "rbf", "sigmoid", "precomputed"); a function (X, Z) -> matrix; or "auto":
-        `fit` finds one by cross-validation, with the other parameters as they are, and `account_` says why that one
-        (within half of time_limit, if there is one; X is a matrix of numbers).
+        in scikit-learn ("linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "additive_chi2",
+        "precomputed") or "matern", of smoothness 5/2; a function (X, Z) -> matrix; or "auto": `fit` finds
+        one by cross-validation, with the other parameters as they are, and `account_` says why that one (within half of
+        time_limit, if there is one; X is a matrix of numbers).
     degree, gamma, coef0
         For the names, as in scikit-learn; a kernel object has its own parameters (searched as `kernel__scale`).
     tol

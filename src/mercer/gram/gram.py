@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from mercer.gram.cache import RowCache
 from mercer.kernels import Kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Comparison, Points
 from mercer.points.budget import Budget
 
@@ -59,7 +60,7 @@ class Gram(LinearOperator):
     def __init__(self, kernel: Kernel, X: Any, Z: Any = None, budget: int | float | str | None = None) -> None:
         left = Points.of(X)
         right = None if Z is None or Z is X else Points.of(Z, "Z")
-        self.kernel = kernel.resolve(left)
+        self.kernel = as_kernel(kernel).resolve(left)
         self.left, self.right = left, left if right is None else right
         self.comparison = Comparison(self.kernel.of, left, right)
         self.given_budget = budget

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from mercer.gram.gram import Gram
 from mercer.kernels import FromFunction, Kernel, Precomputed
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.budget import Budget
 
@@ -124,6 +125,7 @@ class OfPoints(Similarities):
 
 def similarities(k: Any, X: Any, budget: Budget) -> Similarities:
     """Return what a kernel, a function, a Gram matrix or a matrix of numbers says, or why it says nothing."""
+    k = as_kernel(k)
     if isinstance(k, Gram):
         if X is not None:
             raise TypeError("a Gram matrix brings its own points; call verdict(gram) without X.")

@@ -30,7 +30,7 @@ _NUMBERS: tuple[str, ...] = (
 )
 _NUMBERS += ("_A", "_b", "_U", "_squares", "_row_means", "_data", "_log_weights", "_normalised", "_unit", "noise_")
 _POINTS = ("X_fit_", "support_vectors_")
-_KINDS = ("vectors", "similarities", "anything")
+_KINDS = ("vectors", "similarities", "anything", "function")
 
 
 def check(thing: Any) -> None:

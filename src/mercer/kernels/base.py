@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.kernels.proof import Proof
 from mercer.points import Comparison, Pair, Points, diagonal
+from mercer.points.points import NoMatrix
 
 C = TypeVar("C", bound=type)
 
@@ -89,7 +90,18 @@ class Kernel(ABC):
     # -- values -----------------------------------------------------------------------------------------
 
     def __call__(self, X: Any, Z: Any = None) -> Any:
-        """Return the matrix k(x_i, z_j) for the points of X against those of Z (X itself when None)."""
+        """Return the matrix k(x_i, z_j) for the points of X against those of Z (X itself when None).
+
+        Where a kernel compares rows of numbers, k(x, z) of two flat arrays is the number for these two points.
+        """
+        if isinstance(X, np.ndarray) and isinstance(Z, np.ndarray) and X.ndim == Z.ndim == 1:
+            try:
+                return self._matrix(X, Z)
+            except NoMatrix:
+                return float(self._matrix(X[None], Z[None])[0, 0])
+        return self._matrix(X, Z)
+
+    def _matrix(self, X: Any, Z: Any) -> Any:
         left = Points.of(X)
         k = self if self.resolved else self._resolve_for_call(left, Z)
         return Comparison(k.of, left, None if Z is None or Z is X else Points.of(Z, "Z")).dense()

@@ -12,6 +12,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 
 from mercer.points import Points
+from mercer.points.points import NoMatrix
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Columns:
         if not hasattr(data, "shape"):
             data = points.vectors
         if len(data.shape) != 2:
-            raise ValueError(f"kernel.on({self}) needs a matrix or a table; {name} has shape {tuple(data.shape)}.")
+            raise NoMatrix(f"kernel.on({self}) needs a matrix or a table; {name} has shape {tuple(data.shape)}.")
         if sparse.issparse(data):
             data = sparse.csr_array(data)
         columns = self.columns

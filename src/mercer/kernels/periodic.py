@@ -70,7 +70,11 @@ class _Circles:
     def __call__(self, points: Points) -> Any:
         v = points.vectors
         if not np.isscalar(self.period) and len(self.period) != points.width:  # type: ignore[arg-type]
-            raise ValueError(f"period has {len(self.period)} entries but the points have {points.width} features.")  # type: ignore[arg-type]
+            raise ValueError(
+                f"period has {len(self.period)} entries but the points have {points.width} features. "  # type: ignore[arg-type]
+                "Periodic(period=p) adds up over features; the sine of their distance, as of scikit-learn's "
+                "ExpSineSquared, is a kernel of one feature only: on several it is not positive semidefinite."
+            )
         if points.foreign:
             import array_api_compat
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.kernels import RBF, Kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.rkhs.centres import doubled, joined, plain
 from mercer.rkhs.function import RKHSFunction
@@ -160,6 +161,7 @@ def checked_kernel(kernel: Kernel | None, name: str) -> Kernel:
     """Return the kernel, or the default one."""
     if kernel is None:
         return RBF("median")
+    kernel = as_kernel(kernel, name)
     if not isinstance(kernel, Kernel):
         raise TypeError(
             f"{name} must be a kernel object such as RBF('median'), or None for that one; it is {kernel!r}. "

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.gram import gradient
 from mercer.kernels import Kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.points import is_foreign
 from mercer.points.state import Arrays
@@ -65,6 +66,7 @@ class RKHSFunction:
     offset: float = 0.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", as_kernel(self.kernel))
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a kernel object such as RBF(scale=1.0); it is {self.kernel!r}.")
         if isinstance(self.points, Points):

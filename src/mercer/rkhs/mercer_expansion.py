@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mercer.kernels import Kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.budget import Budget
 from mercer.rkhs.function import RKHSFunction
@@ -131,6 +132,7 @@ class MercerExpansion:
         budget: int | float | str | None = None,
         seed: int = 0,
     ) -> None:
+        kernel = as_kernel(kernel)
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a kernel object such as RBF(scale=1.0); it is {kernel!r}.")
         _check_count("rank", rank, 1)

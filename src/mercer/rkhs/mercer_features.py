@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.rkhs.mercer_expansion import MercerExpansion
 
 _KINDS = (np.float64, np.float32)
@@ -75,7 +76,8 @@ class MercerFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 self.kernel, X, self.n_components, weights=sample_weight, seed=self.random_state
             )
         else:
-            kernel = self.kernel.resolve(X) if hasattr(self.kernel, "resolve") else self.kernel
+            kernel = as_kernel(self.kernel)
+            kernel = kernel.resolve(X) if hasattr(kernel, "resolve") else kernel
             expansion = MercerExpansion(kernel, self.measure, self.n_components, weights=sample_weight)
         return self._of(expansion)
 

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from mercer.gram import gradient
 from mercer.kernels import Kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.points import is_foreign
 from mercer.points.state import Arrays, damaged
@@ -68,6 +69,7 @@ class RKHSVector(Sequence[RKHSFunction]):
     offsets: Any = 0.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", as_kernel(self.kernel))
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a kernel object such as RBF(scale=1.0); it is {self.kernel!r}.")
         points = self.points.data if isinstance(self.points, Points) else self.points

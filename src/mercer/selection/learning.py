@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.estimators import GaussianProcessRegressor
 from mercer.estimators.training import KernelData
 from mercer.kernels import Kernel, parse_kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.budget import Budget
 from mercer.selection.learned import Learned
@@ -154,6 +155,7 @@ def _asked(estimator: Any, kernel: Any, objective: str) -> tuple[Any, Kernel]:
         kernel = parse_kernel(kernel)
     elif inspect.isclass(kernel) and issubclass(kernel, Kernel):
         kernel = kernel()
+    kernel = as_kernel(kernel)
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a kernel object such as RBF(), a class, or a text; it is {kernel!r:.80}.")
     return model.set_params(kernel=kernel), kernel

@@ -109,7 +109,7 @@ class Machines:
 
     def _count(self) -> int:
         """How many matrices there are; kernels that wait for data have one for each fold."""
-        kernels = {(m.kernel, m.degree, m.gamma, m.coef0) for m in self.models}
+        kernels = {(m._given_kernel, m.degree, m.gamma, m.coef0) for m in self.models}
         free = sum(isinstance(kernel, Kernel) and kernel.resolved for kernel, *_ in kernels)
         return free + (len(kernels) - free) * len(self.work.splits)
 
@@ -118,10 +118,10 @@ class Machines:
         model = self.models[candidate]
         if self.kind == "similarities":
             key: Any = "similarities"
-        elif isinstance(model.kernel, Kernel) and model.kernel.resolved:
-            return model.kernel
+        elif isinstance(given := model._given_kernel, Kernel) and given.resolved:
+            return given
         else:
-            key = (model.kernel, model.degree, model.gamma, model.coef0, fold)
+            key = (given, model.degree, model.gamma, model.coef0, fold)
         if key not in self._kernels:
             if self.kind == "similarities":
                 self._kernels[key] = Precomputed(self._given)

@@ -18,6 +18,7 @@ from mercer.estimators import SVC, SVR, KernelMachine, KernelRidge
 from mercer.estimators.base import Recheck
 from mercer.gram import Gram
 from mercer.kernels import Kernel, parse_kernel
+from mercer.kernels.scikit_learn import as_kernel
 from mercer.losses import SquaredNorm
 from mercer.points import Points
 from mercer.points.budget import Budget
@@ -298,6 +299,7 @@ def spread_in(kernel: Kernel, points: Points) -> float:
 def _kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, str):
         kernel = parse_kernel(kernel)
+    kernel = as_kernel(kernel, "kernels")
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernels must hold kernel objects, texts or classes; one is {kernel!r:.80}.")
     return kernel

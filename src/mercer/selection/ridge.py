@@ -89,8 +89,9 @@ class Ridges:
         kernels: dict[Any, Kernel] = {}
         for candidate, fold in cells:
             model = self.models[candidate]
-            free = isinstance(model.kernel, Kernel) and model.kernel.resolved
-            known = model.kernel if free else (model.kernel, model.gamma, model.degree, model.coef0)
+            given = model._given_kernel
+            free = isinstance(given, Kernel) and given.resolved
+            known = given if free else (given, model.gamma, model.degree, model.coef0)
             rest = repr((model.fit_intercept, model.residual, model.kernel_params))
             key: Any = (known, rest, None if free or self.kind == "similarities" else fold)
             if key not in kernels:

@@ -107,6 +107,7 @@ def space_of(
     Y: np.ndarray,
     bounds: Mapping[str, Any] | None = None,
     fixed: Sequence[str] = (),
+    own: Mapping[str, tuple[float, float]] | None = None,
 ) -> Space:
     """Return the parameters of a kernel and of the noise, with bounds where none are given taken from the data.
 
@@ -125,6 +126,9 @@ def space_of(
         From names to (low, high).
     fixed
         Names of parameters to keep.
+    own
+        Bounds that came with the kernel, which those of `bounds` replace; where both ends are the same the parameter is
+        kept.
 
     Examples
     --------
@@ -141,6 +145,9 @@ def space_of(
     start = np.array(values, dtype=np.float64)
     given = _by_name(names, bounds or {}, "bounds")
     kept = _by_name(names, dict.fromkeys(fixed), "fixed")
+    for name, pair in (own or {}).items():
+        if name not in given:
+            (kept if pair[0] == pair[1] else given)[name] = pair
     limits = np.ones((len(names), 2))
     held = {}
     square = float(np.mean(Y**2)) or 1.0
