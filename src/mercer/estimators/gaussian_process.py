@@ -30,8 +30,8 @@ from mercer.solvers.gp_search import Tuned, tune
 from mercer.solvers.gp_space import NOISE, Space, space_of
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
-_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _KERNEL = kernel_rule(NAMES)
+_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _FEW = 600  # rows whose likelihood costs little
 _SLOPES = (1e-4, 1e-2)  # slopes of the likelihood at which the search ends: with few rows, and with more
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
@@ -62,8 +62,8 @@ class GaussianProcessRegressor(Process):
     kernel
         A kernel object, whose parameters are where the search starts; a kernel of `sklearn.gaussian_process.kernels`,
         with its bounds, whose WhiteKernel is the noise; a name such as "rbf", "matern" (of smoothness 5/2) or "linear",
-        with a factor, both taken from the data; or "precomputed". None is
-        scikit-learn's default, the search from 1.0 * RBF(1.0).
+        with a factor, both taken from the data; or "precomputed". None is scikit-learn's default, the search from
+        1.0 * RBF(1.0).
     noise
         The variance of the noise: a number, from which the search starts; "auto", which starts from a tenth of the
         targets' mean square; or an array with one for each sample, which are kept. 0 is kept, too: f passes through the
