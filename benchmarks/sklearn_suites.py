@@ -63,10 +63,10 @@ def pytest_runtest_makereport(item, call):
 
 
 class Substitute(ast.NodeTransformer):
-    """Takes the classes that have a counterpart from mercer, however a module imports them."""
+    """Takes the classes that have a counterpart from mercer, and gives them scikit-learn's defaults."""
 
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
+    def __init__(self, names: list[str], defaults: dict[str, dict[str, str]]) -> None:
+        self.names, self.defaults = names, defaults
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.AST]:
         ours = [alias for alias in node.names if alias.name in self.names]
@@ -80,6 +80,15 @@ class Substitute(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.value, ast.Name) and node.value.id in ("svm", "linear_model") and node.attr in self.names:
             return ast.Attribute(ast.Call(ast.Name("__import__"), [ast.Constant("mercer")], []), node.attr, node.ctx)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        given = {keyword.arg for keyword in node.keywords}
+        for number, (parameter, value) in enumerate(self.defaults.get(name, {}).items()):
+            if parameter not in given and None not in given and number >= len(node.args):
+                node.keywords.append(ast.keyword(parameter, ast.parse(value, mode="eval").body))
         return node
 
 
@@ -105,7 +114,7 @@ def adapted(path: str, suite: dict, folder: Path) -> str:
         if change["from"] not in text:
             sys.exit(f"{path} of this scikit-learn does not contain {change['from']!r}")
         text = text.replace(change["from"], change["to"])
-    tree = Substitute(set(suite["classes"])).visit(ast.parse(text))
+    tree = Substitute(suite["classes"], suite.get("defaults", {})).visit(ast.parse(text))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
