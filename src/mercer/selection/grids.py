@@ -143,6 +143,12 @@ def _asked(kernels: Any, param_grid: Any) -> tuple[Any, list[Any] | None]:
                 f"kernels={kernels!r:.120} is a grid of parameters, and param_grid is one, too; join them in one."
             )
         kernels, param_grid = None, parts
+    iterable = kernels is None or _is_kernel(kernels) or hasattr(kernels, "__iter__")
+    if not iterable or not all(map(_is_kernel, listed(kernels))):
+        raise TypeError(
+            f"kernels={kernels!r:.120} must be kernels such as RBF(2.0), names, functions or classes of kernels, or a "
+            "grid of parameters such as {'kernel': ['rbf'], 'C': [1.0, 10.0]}."
+        )
     return kernels, [param_grid] if isinstance(param_grid, dict) else param_grid
 
 
@@ -150,13 +156,11 @@ def listed(kernels: Any) -> list[Any]:
     """Return kernels, or one kernel, as a list; None stands for RBF."""
     if kernels is None:
         return [RBF]
-    found = [kernels] if isinstance(kernels, Kernel | str) or callable(kernels) else kernels
-    if not hasattr(found, "__iter__") or not all(isinstance(k, Kernel | str) or callable(k) for k in found):
-        raise TypeError(
-            f"kernels={kernels!r:.120} must be kernels such as RBF(2.0), names, functions or classes of kernels, or a "
-            "grid of parameters such as {'kernel': ['rbf'], 'C': [1.0, 10.0]}."
-        )
-    return list(found)
+    return [kernels] if _is_kernel(kernels) else list(kernels)
+
+
+def _is_kernel(kernel: Any) -> bool:
+    return isinstance(kernel, Kernel | str) or callable(kernel)
 
 
 def _waits(kernels: Any) -> bool:
