@@ -14,6 +14,8 @@ from sklearn.base import clone
 import mercer
 from mercer import RBF, Certificate, Kernel, RKHSFunction, RKHSVector, losses
 from mercer.estimators import SVC, KernelRidge, Perceptron
+from mercer.io.reader import Reader
+from mercer.io.writer import Writer
 from models import CASES, CLASSES, X, Y, answers, assert_same, fitted
 from samples import SAMPLES, shared_letters, words
 
@@ -225,3 +227,13 @@ def test_functions_and_kernels_of_words(tmp_path):
     assert np.array_equal(found(words(9, seed=1)), f(words(9, seed=1)))
     with pytest.raises(TypeError, match=r"f is the function shared_letters, and a model file holds no code\. Register"):
         mercer.save(mercer.FromFunction(shared_letters), tmp_path / "f.mercer")
+
+
+def test_attributes_of_earlier_versions_are_read_under_their_new_names():
+    _, model = fitted("Pegasos, kernel")
+    writer = Writer()
+    code = writer.write(model, "model")
+    state = next(r["state"] for r in writer.objects if r.get("class", "").endswith("Pegasos"))
+    state["history_"] = state.pop("_history")
+    found = Reader(writer.objects, writer.arrays, {}).read(code)
+    assert repr(found.history_) == repr(model.history_)

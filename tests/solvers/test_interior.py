@@ -137,7 +137,7 @@ def test_the_detour_by_a_sample_ends_at_the_same_value(monkeypatch, squared, reg
     problem = made(n=4000, squared=squared, regression=regression, sparsely=sparsely)
     direct = solve_linear(problem, Control(tol=1e-7)).certificate
     monkeypatch.setattr(linear_solve, "_SAMPLE", 200)
-    monkeypatch.setattr(linear_solve, "_SMALL", 0)
+    monkeypatch.setattr(linear_solve, "SMALL", 0)
     found = solve_linear(problem, Control(tol=1e-7)).certificate
     assert direct.converged
     assert found.converged

@@ -260,7 +260,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def function_(self) -> Any:
         """w.x + b as an `RKHSFunction` of the linear kernel, its norm |w|; one for each target as an `RKHSVector`."""
         check_is_fitted(self)
-        return linear_functions(self.coef_, self.intercept_, single=self.coef_.ndim == 1)
+        return linear_functions(self.coef_, self.intercept_, single=np.ndim(self.intercept_) == 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
