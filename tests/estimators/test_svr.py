@@ -6,7 +6,10 @@ import sklearn.svm
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
+import referee
 from mercer.estimators import SVR, NuSVR
+from mercer.kernels import RBF, Linear, Polynomial
+from mercer.solvers import Infeasible
 from parity import radius, svr_certificate
 
 TIGHT = 1e-9
@@ -72,11 +75,69 @@ def test_a_tube_around_all_targets_needs_no_support_vector():
     assert SVR(kernel="linear", epsilon=10.0).fit(X, np.arange(5.0)).predict([[7.0]]).shape == (1,)
 
 
-@pytest.mark.parametrize("model", [SVR(C=np.inf), NuSVR(C=np.inf)])
-def test_the_price_of_regression_is_finite(model):
+def test_the_price_of_nu_svr_is_finite():
     X, y = wave(10)
-    with pytest.raises(ValueError, match=r"C=inf of (Nu)?SVR.*finite C"):
-        model.fit(X, y)
+    with pytest.raises(ValueError, match="C=inf of NuSVR must be a finite number > 0"):
+        NuSVR(C=np.inf).fit(X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("kernel", "epsilon"), [(RBF(0.3), 0.2), (RBF(1.0), 0.3), (Linear(), 1.4), (Polynomial(3), 0.7)]
+)
+def test_a_hard_tube_is_the_flattest_that_clarabel_finds(kernel, epsilon, fit_intercept):
+    X, y = wave(40)
+    model = SVR(C=np.inf, kernel=kernel, epsilon=epsilon, fit_intercept=fit_intercept, tol=1e-7).fit(X, y)
+    problem = referee.svr(kernel(X), y, np.inf, epsilon)
+    problem.offset = "free" if fit_intercept else "none"
+    assert np.abs(y - model.predict(X)).max() <= epsilon * (1 + 1e-9)
+    assert model.certificate_.dual == pytest.approx(referee.solve(problem).dual, rel=1e-5)
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).converged
+    assert set(model.margins(X, y).role) <= {"inside the tube", "on the tube"}
+    assert fit_intercept or model.intercept_ == 0
+
+
+def test_a_hard_tube_of_no_width_interpolates():
+    X, y = wave(12)
+    model = SVR(C=np.inf, kernel=RBF(0.3), epsilon=0.0).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
+    assert model.certificate_.verify(X, y).converged
+
+
+def test_a_tube_as_wide_as_the_targets_needs_no_function():
+    X, y = wave(12)
+    model = SVR(C=np.inf, epsilon=10.0).fit(X, y)
+    assert not len(model.support_)
+    assert model.predict(X) == pytest.approx(np.full(12, (y.max() + y.min()) / 2))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_a_tube_too_narrow_for_the_kernel_is_an_error_with_evidence(epsilon, fit_intercept):
+    X, y = wave(30)
+    with pytest.raises(Infeasible, match=r"stays within epsilon=0[.2]* of every target .*narrowest tube") as caught:
+        SVR(C=np.inf, kernel="linear", epsilon=epsilon, fit_intercept=fit_intercept).fit(X, y)
+    b = caught.value.coefficients
+    assert np.abs(b).sum() == pytest.approx(1)
+    assert np.abs(b @ X).max() <= 1e-9
+    assert not fit_intercept or abs(b.sum()) <= 1e-9
+    narrowest = float(b @ y)  # for any f of the space and offset: sum b (y - f) = b'y, which is at most the width
+    assert narrowest > epsilon
+    model = SVR(C=np.inf, kernel="linear", epsilon=1.001 * narrowest, fit_intercept=fit_intercept).fit(X, y)
+    assert np.abs(y - model.predict(X)).max() <= 1.001 * narrowest * (1 + 1e-9)
+
+
+def test_one_point_with_two_targets_has_no_tube():
+    X, y = np.array([[0.0], [1.0], [1.0]]), np.array([0.0, 1.0, 2.0])
+    with pytest.raises(Infeasible, match=r"narrowest tube has epsilon=0.5\."):
+        SVR(C=np.inf, kernel=RBF(1.0), epsilon=0.4).fit(X, y)
+    assert SVR(C=np.inf, kernel=RBF(1.0), epsilon=0.5001).fit(X, y).certificate_.verify(X, y).converged
+
+
+def test_too_many_points_for_a_hard_tube_are_told_so():
+    with pytest.raises(ValueError, match=r"C=inf needs the whole kernel matrix of 3001 points.*large finite C"):
+        SVR(C=np.inf, epsilon=0.1).fit(np.arange(3001.0)[:, None], np.arange(3001.0))
 
 
 def test_bad_targets_are_named():

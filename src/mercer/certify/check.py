@@ -19,6 +19,8 @@ _BOX = 1e-10
 _SUM = 1e-8
 # A coefficient this small beside the others is 0, one this close to its bound is there.
 _ZERO = 1e-12
+# The most, in units of the targets, that rounding may move a point at the edge of a hard tube.
+_EDGE = 1e-6
 
 
 def check_svm(
@@ -62,7 +64,7 @@ def check_svm(
     linear, width, upper, lower
         The problem: l, w, u and v above, one number per point or one for all. Where an upper or lower bound is
         infinite (hard margin), the primal is evaluated at f divided by its smallest margin, and is infinite if that
-        is not positive.
+        is not positive; where both are (hard tube), at a multiple of f that stays in the tube up to rounding.
     offset, half_width
         The offset of f, and for "split" the rho of NuSVC or minus the epsilon of NuSVR.
     offset_kind
@@ -110,7 +112,13 @@ def check_svm(
     below = -(Kb + lin) + wide + mu[1]
     constants = mu[0] * sums[0] + mu[1] * sums[1]
     if np.isinf(u).any() or np.isinf(v).any():
-        primal = _hard(quadratic, Kb, lin, wide, u, v, mu, constants)
+        lengths = np.sqrt(np.abs(diagonal(kernel, X)))
+        off = (
+            16.0 * float(np.finfo(np.float64).eps) * (float(np.abs(b) @ lengths) * lengths + np.abs(lin) + abs(offset))
+        )
+        # A margin holds at a multiple of f; that a target is at the edge of a tube can only be known up to rounding.
+        edge = np.where(np.isinf(u) & np.isinf(v), np.minimum(off, _EDGE * np.abs(lin).max()), 0.0)
+        primal = _hard(quadratic, Kb, lin, wide + edge, u, v, mu, constants)
     else:
         primal = 0.5 * quadratic + _loss(u, above) + _loss(v, below) + constants
     largest = max(float(p.max()), float(m.max()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import filled
+from mercer.estimators.parameters import FINITE_PRICE, Rules
 from mercer.estimators.regressor import TubeRegressor
 
 
@@ -51,6 +52,8 @@ class NuSVR(TubeRegressor):
     >>> bool((np.abs(model.predict(X) - y) > model.epsilon_ + 1e-2).mean() <= 0.2)
     True
     """
+
+    _rules: ClassVar[Rules] = {**TubeRegressor._rules, "C": FINITE_PRICE}
 
     def __init__(
         self,

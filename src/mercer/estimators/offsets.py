@@ -24,10 +24,10 @@ def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
     solution
         Its solution.
     """
-    if terms.get("offset", "free") == "none":
-        return 0.0, 0.0
-    p, m = solution.plus, solution.minus
     upper, lower = terms["upper"], terms["lower"]
+    if terms.get("offset", "free") == "none" or np.isinf(upper).any() or np.isinf(lower).any():
+        return solution.offset, solution.half_width  # none, or that of a hard margin, which is in the middle
+    p, m = solution.plus, solution.minus
     free_plus, free_minus = ((p > 0) & (p < upper)).any(), ((m > 0) & (m < lower)).any()
     width = terms.get("width", 0.0)
     gradient = solution.values - solution.offset + terms["linear"]

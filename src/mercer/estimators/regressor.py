@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,11 +47,6 @@ class TubeRegressor(RegressorMixin, SingleMachine):
         self
         """
         check_parameters(self)
-        if math.isinf(self.C):
-            raise ValueError(
-                f"C=inf of {type(self).__name__} would forbid residuals outside the tube; take a large finite C "
-                "instead (a hard margin is for SVC)."
-            )
         data, target = self._read(X, y)
         target = np.asarray(target, dtype=np.float64)
         self._warn_unfinished(self._fit(X, y, target, data, sample_weight), data, target)

@@ -19,7 +19,8 @@ class SVR(TubeRegressor):
     kernel, degree, gamma, coef0, tol
         As for `SVC`.
     C
-        The price of leaving the tube, > 0 and finite.
+        The price of leaving the tube, > 0; inf for a tube that no target leaves, which fails with the evidence where
+        no function of the kernel's space stays in it (up to 3,000 samples).
     epsilon
         Half the width of the tube, >= 0.
     max_iter, time_limit, verbose, budget, checkpoint, warm_start, dtype, shrinking, cache_size, fit_intercept

@@ -116,7 +116,7 @@ class Solution:
 
 
 class Infeasible(ValueError):
-    """No solution exists: a hard margin on classes that cannot be separated.
+    """No solution exists: a hard margin on classes that cannot be separated, or a tube too narrow for its targets.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ class Infeasible(ValueError):
     coefficients
         The evidence: coefficients b, of the sign of each label. Their positive part and the negative of their negative
         part sum to 1 each: two mixtures, one of each class, that meet in feature space, sum b_i phi(x_i) = 0 up to
-        rounding. Without an offset both parts together sum to 1.
+        rounding. Without an offset both parts together sum to 1. For a tube: b with sum |b_i| = 1 and
+        sum b_i phi(x_i) = 0 (and sum b_i = 0 with an offset) whose sum b_i y_i, the narrowest epsilon, is more than the
+        epsilon asked for.
     """
 
     def __init__(self, message: str, coefficients: np.ndarray | None = None) -> None:

@@ -42,6 +42,11 @@ def is_hard(problem: SVMDual) -> bool:
     return bool(np.isinf(problem.upper).any() or np.isinf(problem.lower).any())
 
 
+def holds(problem: SVMDual) -> bool:
+    """Return whether all kernel values are few enough to be held in float64."""
+    return len(problem) <= WHOLE and 8 * len(problem) ** 2 <= problem.gram.budget
+
+
 def solve_soft(problem: SVMDual, control: Control) -> Solution:
     """Solve one problem whose coefficients are bounded, by the method that suits it."""
     chosen = method(problem, control)
@@ -71,8 +76,8 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     size = float(np.abs(diagonal(problem.gram.kernel.of, problem.points())).max())
     if free and not ((y > 0).any() and (y < 0).any()):
         return _by_bounds(problem, control, y, size)
-    points = _inner_products(problem)
-    fits = len(y) <= WHOLE and 8 * len(y) ** 2 <= problem.gram.budget
+    points = inner_products(problem)
+    fits = holds(problem)
     if fits and (points is None or len(y) <= _QUICK):
         solution = _quickly(problem, control, y, size)
         if solution is not None:
@@ -115,7 +120,7 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
 # -- the nearest points of two hulls ----------------------------------------------------------------------
 
 
-def _inner_products(problem: SVMDual) -> np.ndarray | None:
+def inner_products(problem: SVMDual) -> np.ndarray | None:
     """Return the vectors of which the kernel is the inner product; None where it is none, or they are too wide."""
     formula = problem.gram.comparison.formula
     leaf = formula.leaf if formula is not None else None
@@ -128,6 +133,24 @@ def _inner_products(problem: SVMDual) -> np.ndarray | None:
         return None
     vectors = points.double().vectors
     return vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
+
+
+def matrix(problem: SVMDual) -> np.ndarray:
+    """Return all kernel values in float64."""
+    gram = problem.gram
+    values = Comparison(gram.kernel.of, problem.points().double(), None, gram.comparison.formula).dense()
+    return np.asarray(values, dtype=np.float64)
+
+
+def pivoted_factor(K: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return F with F F' = K up to rounding, and its pivots, which decrease; None where K is not semidefinite."""
+    largest = float(K.diagonal().max())
+    packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
+    factor = np.empty((len(K), rank))
+    factor[order - 1] = np.tril(packed)[:, :rank]
+    probe = np.cos(np.arange(len(K)))
+    off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
+    return None if off else factor, packed.diagonal()[:rank] ** 2
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
@@ -145,18 +168,14 @@ def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float
 
     The square of a distance is a sum of kernel values: their rounding hides distances below some 1e-8.
     """
-    K = Comparison(problem.gram.kernel.of, problem.points().double(), None, problem.gram.comparison.formula).dense()
-    K = np.asarray(K, dtype=np.float64)
-    largest = float(K.diagonal().max())
+    K = matrix(problem)
     goal = _gap(control)
     with one_thread_each():
-        packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
-        factor = np.empty((len(K), rank))
-        factor[order - 1] = np.tril(packed)[:, :rank]
-        probe = np.cos(np.arange(len(K)))
-        if np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300):
+        factor, left = pivoted_factor(K)
+        if factor is None:
             return None
-        most = int(np.count_nonzero(packed.diagonal()[:rank] ** 2 > _COARSE * largest))  # the pivots decrease
+        rank = factor.shape[1]
+        most = int(np.count_nonzero(left > _COARSE * K.diagonal().max()))
         for columns in (most, rank):  # mixtures of many points meet in most directions, or in none
             if columns > _DENSE * len(K):
                 found = nearest_on_matrix(K, y, free, goal, touching)

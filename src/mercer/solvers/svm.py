@@ -9,6 +9,7 @@ from mercer.solvers.hard import is_hard, solve_hard, solve_soft
 from mercer.solvers.pairs import pairs_of_classes, solve_pairs
 from mercer.solvers.planning import WHOLE
 from mercer.solvers.small import shares_small_matrix, solve_small
+from mercer.solvers.tube import is_tube, solve_tube
 
 _INLINE = 300_000  # kernel values below which a second thread costs more than it brings
 
@@ -64,4 +65,6 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
 
 
 def _solve(problem: SVMDual, control: Control) -> Solution:
-    return solve_hard(problem, control) if is_hard(problem) else solve_soft(problem, control)
+    if not is_hard(problem):
+        return solve_soft(problem, control)
+    return solve_tube(problem, control) if is_tube(problem) else solve_hard(problem, control)
