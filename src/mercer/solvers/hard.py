@@ -33,7 +33,6 @@ _FEW = 20  # SMO steps per point in which most margins are found
 _QUICK = 600  # points up to which SMO is tried although vectors are at hand
 _WIDE = 1000  # coordinates of vectors that are taken as they are
 _DENSE = 0.7  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
-_COARSE = 1e-12  # of the largest kernel value: what is left of a point when the first columns of a factor are enough
 _MEET = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
 
 
@@ -99,21 +98,25 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
 
 def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> Solution | None:
     """Return the solution if SMO finds it in few steps below bounds, or if a limit of the caller's ends it."""
-    cap = _LADDER[0] / size if size > 0 else _LADDER[0]
     most = _FEW * len(y)
     if 0 <= control.max_iter <= most:
         most = control.max_iter
-    ours = replace(control, max_iter=most)
-    soft = replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
-    solution = solve_soft(soft, ours)
-    if ours.cancelled:
-        control.cancel()
-    claim = solution.certificate
-    ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
-    if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
-        return _certified(solution, y, problem.offset != "none")
-    if control.checkpoint is not None:
-        Path(control.checkpoint).unlink(missing_ok=True)
+    ours, soft = replace(control, max_iter=most), problem
+    for bound in _LADDER[:2]:
+        cap = bound / size if size > 0 else bound
+        soft = replace(soft, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
+        solution = solve_soft(soft, ours)
+        if ours.cancelled:
+            control.cancel()
+        claim = solution.certificate
+        ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
+        if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
+            return _certified(solution, y, problem.offset != "none")
+        if control.checkpoint is not None:
+            Path(control.checkpoint).unlink(missing_ok=True)
+        if claim.stopped != "converged":
+            break
+        soft = replace(soft, plus=solution.plus, minus=solution.minus)
     return None
 
 
@@ -142,15 +145,15 @@ def matrix(problem: SVMDual) -> np.ndarray:
     return np.asarray(values, dtype=np.float64)
 
 
-def pivoted_factor(K: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return F with F F' = K up to rounding, and its pivots, which decrease; None where K is not semidefinite."""
+def pivoted_factor(K: np.ndarray) -> np.ndarray | None:
+    """Return F with F F' = K up to rounding; None where K is not positive semidefinite."""
     largest = float(K.diagonal().max())
     packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
     factor = np.empty((len(K), rank))
     factor[order - 1] = np.tril(packed)[:, :rank]
     probe = np.cos(np.arange(len(K)))
     off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
-    return None if off else factor, packed.diagonal()[:rank] ** 2
+    return None if off else factor
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
@@ -171,20 +174,14 @@ def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float
     K = matrix(problem)
     goal = _gap(control)
     with one_thread_each():
-        factor, left = pivoted_factor(K)
+        factor = pivoted_factor(K)
         if factor is None:
             return None
-        rank = factor.shape[1]
-        most = int(np.count_nonzero(left > _COARSE * K.diagonal().max()))
-        for columns in (most, rank):  # mixtures of many points meet in most directions, or in none
-            if columns > _DENSE * len(K):
-                found = nearest_on_matrix(K, y, free, goal, touching)
-                columns = rank
-            else:
-                seen = nearest(factor[:, :columns], y, free, goal, touching, lambda: control.exhausted(0) is not None)
-                found = on_matrix(K, seen.b, y, free, seen.steps)
-            if found is None or found.apart <= touching or found.gap <= goal or columns == rank:
-                break
+        if factor.shape[1] > _DENSE * len(K):
+            found = nearest_on_matrix(K, y, free, goal, touching)
+        else:
+            seen = nearest(factor, y, free, goal, touching, lambda: control.exhausted(0) is not None)
+            found = on_matrix(K, seen.b, y, free, seen.steps)
         if found is not None and found.margin > touching and found.gap > goal:
             found = refined_on_matrix(K, found, y, free)
     return found

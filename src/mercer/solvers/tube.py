@@ -138,7 +138,7 @@ def _require_tube(problem: SVMDual, K: np.ndarray, y: np.ndarray, width: np.ndar
     if points is not None:
         factor = points - points.mean(axis=0) if free else points
     else:
-        found, _ = pivoted_factor(K)
+        found = pivoted_factor(K)
         if found is None or found.shape[1] == len(y):
             return  # no function to speak of, or one for any targets
         factor = found
