@@ -96,6 +96,11 @@ def test_given_similarities_do_not_depend_on_the_order(model):
         clone(model).set_params(kernel=Precomputed(K)).fit(np.arange(40), y)
 
 
+def test_an_asymmetric_kernel_function_is_refused():
+    with pytest.raises(ValueError, match="matrix of the kernel function K is asymmetric"):
+        SVC(kernel=lambda A, B: A[:, :1] + 0 * B[:, 0]).fit(X, Y)
+
+
 def test_given_similarities_are_cut_on_both_sides_by_cross_validation():
     scores = cross_val_score(SVC(kernel="precomputed"), RBF(1.0)(X), Y)
     np.testing.assert_allclose(scores, cross_val_score(SVC(kernel=RBF(1.0)), X, Y), atol=0.04)

@@ -89,13 +89,13 @@ def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool, many: bool 
     return X, y
 
 
-def check_symmetric(K: np.ndarray) -> None:
+def check_symmetric(K: np.ndarray, what: str = "precomputed kernel matrix", remedy: str = "Pass") -> None:
     """Refuse similarities that depend on the order of two samples, beyond the rounding errors of float32."""
     gap, (i, j) = asymmetry(K)
     if gap > _ROUNDING:
         raise ValueError(
-            f"the precomputed kernel matrix K is asymmetric: K[{i}, {j}] is {K[i, j]:.6g} and K[{j}, {i}] is "
-            f"{K[j, i]:.6g}, and no kernel depends on the order of two points. Pass (K + K.T) / 2."
+            f"the {what} K is asymmetric: K[{i}, {j}] is {K[i, j]:.6g} and K[{j}, {i}] is {K[j, i]:.6g}, and no kernel "
+            f"depends on the order of two points. {remedy} (K + K.T) / 2."
         )
 
 

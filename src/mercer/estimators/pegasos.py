@@ -66,9 +66,9 @@ class Pegasos(OnlineClassifier):
         Weights by class as a dictionary, "balanced", or None: s of a point is multiplied by that of its class. With
         more than two classes, in the machine of that class, whose other points weigh 1.
     learning_rate
-        The step lengths: "optimal" for 1 / (lambda t), "invscaling" for 1 / (lambda sqrt(t)), a number for the same at
-        each step, or a function of t = 1, 2, ... They must be below 1 / lambda. The guarantee of the method is for the
-        first; the certificate holds for all.
+        The step lengths: "optimal" for 1 / (lambda t), "invscaling" for 1 / sqrt(lambda t) up to 1 / lambda, a number
+        for the same at each step, or a function of t = 1, 2, ... They must be below 1 / lambda. The guarantee of the
+        method is for the first; the certificate holds for all.
 
     Attributes
     ----------
@@ -210,7 +210,9 @@ class Pegasos(OnlineClassifier):
         """Return the step length as a function of t."""
         rate, lam = self.learning_rate, float(self.lam)
         if isinstance(rate, str):
-            return {"optimal": lambda t: 1.0 / (lam * t), "invscaling": lambda t: 1.0 / (lam * math.sqrt(t))}[rate]
+            return {"optimal": lambda t: 1.0 / (lam * t), "invscaling": lambda t: 1.0 / max(lam, math.sqrt(lam * t))}[
+                rate
+            ]
         return rate if callable(rate) else lambda t: float(rate)
 
     @property

@@ -119,7 +119,9 @@ class KernelData(BaseEstimator):
             kernel = self._resolved(data)
         points = Points(np.arange(n) if self._kind == "similarities" else data)
         if self._whole_matrices and self._kind == "function" and isinstance(kernel, FromMatrices) and self._fits(n, n):
-            kernel, points = Precomputed(kernel.matrix(points, points)), Points(np.arange(n))
+            matrix = kernel.matrix(points, points)
+            check_symmetric(matrix, "matrix of the kernel function", "Return")
+            kernel, points = Precomputed(matrix), Points(np.arange(n))
         return Training(points if rows is None else points.take(rows), kernel, weights, rows)
 
     def _fits(self, rows: int, columns: int) -> bool:
