@@ -158,20 +158,22 @@ def reached(task: Problem, X: np.ndarray, K: np.ndarray, w: np.ndarray) -> tuple
 def nu_dual(task: Problem, K: np.ndarray, w: np.ndarray) -> tuple[float, float]:
     """Return the dual objective of a model with nu, and Clarabel's; that of a model without a margin is 0."""
     zero, model, y = np.zeros(len(w)), task.model, task.y
-    K = K.astype(np.float64)
-    half = model.nu * w.sum() / 2
+    half, C = model.nu * w.sum() / 2, getattr(model, "C", 1.0)
+    unit = C * max(C * float(np.abs(K).max()), float(np.abs(y).max()))  # of the objective, for coefficients up to 1
+    K = (K * (C * C / unit)).astype(np.float64)
     dual = {
         "NuSVC": lambda: referee.Dual(K, zero, w * (y > 0), w * (y < 0), offset="split", total=(half, half)),
-        "NuSVR": lambda: referee.Dual(K, -y, model.C * w, model.C * w, offset="split", total=(model.C * half,) * 2),
-        "OneClassSVM": lambda: referee.Dual(K, zero, w, zero, total=model.nu * w.sum()),
+        "NuSVR": lambda: referee.Dual(K, -y * (C / unit), w, w, offset="split", total=(half, half)),
+        "OneClassSVM": lambda: referee.Dual(K, zero, w, zero, total=2 * half),
     }[task.name]()
-    word = referee.solve(dual)
+    word = referee.solve(dual, 1e-9)
+    best = unit * word.dual if word.solved else np.nan
     if not hasattr(model, "support_"):
-        return 0.0, word.dual if word.solved else np.nan
-    a = coefficients(model, len(w))
+        return 0.0, best
+    a = coefficients(model, len(w)) / C
     if task.name == "NuSVC":  # f is divided by the margin's half width at the end
         a = a * (half / max(float(np.maximum(a, 0).sum()), 1e-300))
-    return -(0.5 * float(a @ K @ a) + float(dual.linear @ a)), word.dual if word.solved else np.nan
+    return -unit * (0.5 * float(a @ K @ a) + float(dual.linear @ a)), best
 
 
 def judge(rng: np.random.Generator) -> tuple[str, str]:

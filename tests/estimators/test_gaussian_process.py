@@ -549,7 +549,7 @@ def test_targets_whose_squares_overflow():
         ({"noise": -1.0}, "noise=-1.0 of GaussianProcessRegressor must be 'auto', a finite number >= 0"),
         ({"noise": "much"}, "noise='much'"),
         ({"noise": np.r_[0.0, np.ones(59)]}, "or one number > 0 for each sample"),
-        ({"kernel": "gauss"}, "kernel='gauss' of GaussianProcessRegressor must be a kernel object"),
+        ({"kernel": "gauss"}, "kernel='gauss' of GaussianProcessRegressor must be None, a kernel object"),
         ({"alpha": -1.0}, "alpha=-1.0 of GaussianProcessRegressor must be None, a finite number >= 0"),
         ({"alpha": np.ones(7)}, "alpha must be a scalar or an array with same number of entries as y: it has 7"),
         ({"n_targets": 2}, "The number of targets seen in `y` is different from the parameter `n_targets`. Got 1 != 2"),

@@ -12,7 +12,20 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.preprocessing import StandardScaler
 
 import referee
-from mercer import RBF, SVC, SVR, Linear, NuSVC, NuSVR, OneClassSVM, Polynomial
+from mercer import (
+    RBF,
+    SVC,
+    SVR,
+    KernelLogisticRegression,
+    KernelMachine,
+    KernelRidge,
+    Linear,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Polynomial,
+)
+from mercer.losses import Huber
 
 KERNELS = (RBF(0.7), RBF(5.0), Linear(), Polynomial(2, 1.0, 1.0))
 MODELS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
@@ -190,3 +203,30 @@ def _value(K, model, linear, width=0.0):
 
 def _same_dual(ours, theirs, tol=1e-7):
     assert abs(ours - theirs) <= tol * abs(theirs)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 6, 31, 104])
+@pytest.mark.filterwarnings("ignore:the fit stopped early", "ignore:K . alpha is singular")
+def test_certified_objectives_are_those_of_the_coefficients(seed):
+    """Far from the origin sums of a_i k(x_i, x) lose most of their digits, and nothing lost is certified."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(6, 20)), int(rng.integers(1, 4))
+    X = 1000.0 + rng.normal(size=(n, d))
+    y = 30.0 * rng.normal(size=n)
+    sign, huge, wide = np.where(y > 0, 1.0, -1.0), 1e4 * (X - 1000.0), X.astype(np.longdouble)
+    K = (wide @ wide.T + 1) ** 2
+    cases = [
+        (KernelMachine(Polynomial(2), Huber(10.0), 0.3), X, y, K, lambda v: Huber(10.0).value(y, v), 0.3),
+        (KernelLogisticRegression(0.01, kernel=Polynomial(2)), X, sign, K,
+         lambda v: 0.01 * np.logaddexp(0, -sign * v), 1.0),
+        (KernelRidge(1e-4, kernel=Linear(), fit_intercept=True), huge, y, huge.astype(np.longdouble) @ huge.T,
+         lambda v: (y - v) ** 2 / 2, 1e-4),
+    ]  # fmt: skip
+    for model, points, target, values, loss, strength in cases:
+        claim = model.fit(points, target).certificate_
+        a, b = np.ravel(model.dual_coef_), float(np.ravel(model.intercept_)[0])
+        f = values @ a
+        objective = float(loss(np.asarray(f + b, dtype=float)).sum() + 0.5 * strength * (a @ f))
+        if claim.converged:
+            assert abs(objective - claim.primal) <= max(claim.tol * objective, claim.rounding), type(model).__name__
+    assert claim.converged  # the features of a linear kernel lose nothing

@@ -198,7 +198,7 @@ def test_bad_weights_are_named():
         SVC().fit(X, y, sample_weight=[1, 1, 1, -1, 1, 1, 1, 1, 1, 1])
     with pytest.raises(ValueError, match="all samples have zero or negative weights"):
         SVC().fit(X, y, sample_weight=np.zeros(10))
-    with pytest.raises(ValueError, match=r"shape \(3,\).*\(10,\)"):
+    with pytest.raises(ValueError, match=r"shape == \(3,\).*\(10,\)"):
         SVC().fit(X, y, sample_weight=[1, 1, 1])
     with pytest.raises(ValueError, match="class 1 have weight 0"):
         SVC().fit(X, y, sample_weight=1.0 - y)

@@ -21,7 +21,7 @@ MADE = {
     FromFeatures: lambda: FromFeatures(np.asarray),
     FromFunction: lambda: FromFunction(np.dot),
     Precomputed: lambda: Precomputed(np.eye(1)),
-    Spectral: lambda: Spectral(None),
+    Spectral: lambda: Spectral(lambda n, rng: rng.normal(size=(n, 1))),
     SpectralMixture: lambda: SpectralMixture(weights=[1.0], means=[[1.0]], scales=[[1.0]]),
 }
 

@@ -135,8 +135,8 @@ def positive_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, np.
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
         raise ValueError(
-            f"Sample weights must be 1D array or scalar: sample_weight.shape == {weight.shape}, and ({n},), one for each "
-            "sample, is needed."
+            f"Sample weights must be 1D array or scalar: sample_weight.shape == {weight.shape}, and ({n},), one for "
+            "each sample, is needed."
         )
     if not np.isfinite(weight).all():
         i = int(np.argmin(np.isfinite(weight)))

@@ -99,7 +99,7 @@ def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
                 changed = rest & ~np.isclose(before, after, rtol=1e-9, equal_nan=True).reshape(len(y), -1).all(axis=1)
                 if changed.any():
                     i = int(np.argmax(changed))
-                    was, now = (np.array2string(v[i], precision=4) for v in (before, after))
+                    was, now = (np.array2string(v[i], formatter={"float": "{:.4g}".format}) for v in (before, after))
                     raise ValueError(
                         f"the {name} of {loss!r} of prediction {i} changes from {was} to {now} when other predictions "
                         "do; a loss is a sum over the samples, and each term may depend on its own sample alone."

@@ -35,7 +35,7 @@ def history_table(rows: Iterable[Sequence[float]], known: str = "dual") -> np.nd
     --------
     >>> table = history_table([Row(10, 2.0, 1.5, 0.25, 4, 0.01), (20, 1.75, 0.125, 4, 0.02)])
     >>> table["dual"], table["primal"]
-    (array([1.5 , 1.75]), array([2. , nan]))
+    (array([1.5 , 1.75]), array([ 2., nan]))
     """
     missing = 1 if known == "dual" else 2
     full = [tuple(row) if len(row) == len(Row._fields) else (*row[:missing], np.nan, *row[missing:]) for row in rows]

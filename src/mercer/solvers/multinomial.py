@@ -11,7 +11,7 @@ from mercer.losses.numeric import curvature
 from mercer.points.budget import readable
 from mercer.solvers.journal import FLOOR, Journal
 from mercer.solvers.pivoted import Pivoted
-from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, held
+from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
 
 _CORE, _MOST = 400, 3000  # rows of the preconditioner's matrix, classes times rank: at first, and at most
 _MANY = 40  # products of one Newton system after which the rank is doubled
@@ -68,7 +68,8 @@ class Multinomial:
         """Return the minimiser to a relative gap of `tol`, after so many steps at least, or the best before a limit."""
         task, journal = self.task, self.journal
         stopped: str | None = None
-        precise = held(self.systems)
+        hold_few(self.systems)
+        fresh = False  # whether F is a product of float64 values with A, not a sum of steps
         best: Point | None = None
         idle, bound, begun = 0, -math.inf, journal.steps
         try:
@@ -77,10 +78,10 @@ class Multinomial:
                 journal.note(point.primal, point.relative_gap, self.A, self.b, task.strength)
                 taken = journal.steps - begun >= at_least or point.gap == 0
                 if taken and point.relative_gap <= tol:
-                    if precise:
+                    if fresh:
                         stopped, best = "converged", point
                         break
-                    precise = True
+                    fresh = True
                     self.F = self.systems.product(self.A, precise=True)
                     continue
                 bound = max(bound, point.primal - point.gap)
@@ -101,6 +102,7 @@ class Multinomial:
                     stopped = FLOOR
                     break
                 self._step(point, tol)
+                fresh = False
                 journal.steps += 1
         except KeyboardInterrupt:
             journal.control.cancel()
@@ -134,6 +136,7 @@ class Multinomial:
         if dual is not None and dual.gap < gap:
             gap, U, conjugates = dual.gap, dual.u, dual.conjugates
             pull = (strength * math.sqrt(max(square, 0.0)) + dual.apart) ** 2
+        gap += hidden(self.A, self.lengths, strength)
         self._KR, self._R = KR, R
         pull = max(pull, 0.0)
         A, F = self.A.copy(), self.F.copy()

@@ -11,7 +11,7 @@ from mercer.gram import Gram
 from mercer.points.budget import readable
 from mercer.solvers.directions import ROUGH, Directions
 from mercer.solvers.journal import FLOOR, Journal
-from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, held
+from mercer.solvers.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
 
 EXACT = 2500  # points up to which each Newton system is factorised
 _FORCING = 3e-2  # the relative residual to which the first systems are solved, otherwise
@@ -56,7 +56,8 @@ class Newton:
         self.task, self.journal, self.name = task, journal, name
         assert task.systems is not None
         self.systems = task.systems
-        self._exact = self._precise = held(task.systems)
+        hold_few(task.systems)
+        self._fresh = False  # whether f is a product of float64 values with a, not a sum of steps
         n = len(task)
         self.a = np.zeros(n) if task.a is None else np.array(task.a, dtype=np.float64)
         self.f = self.systems.product(self.a) if self.a.any() else np.zeros(n)
@@ -211,6 +212,7 @@ class Newton:
             if other <= gap:
                 gap, pull = other, max(float(u @ (Kr - strength * self.f)), 0.0)
                 kkt, dual = float(np.abs(Kr).max()) / strength, None
+        gap += hidden(self.a, self.lengths, strength)
         noise = EPS * (float(np.abs(v).max()) + float(np.abs(task.y).max()))  # in each value
         sway = noise * float(d.sum())
         rounding = 4.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum()) + noise * sway)
@@ -221,12 +223,11 @@ class Newton:
         return Point(a, self.b, f, u, loss, square, gap, pull, conjugates, kkt, rounding, strength)
 
     def _trusted(self) -> bool:
-        """Whether kernel values in float64 were used; if not, take f from them and say no."""
-        if self._precise:
-            return True
-        self._precise = True
-        before, self.f = self.f, self.systems.product(self.a, precise=True)
-        return bool(np.array_equal(before, self.f))
+        """Whether f is a product with kernel values in float64; if not, take one and say no."""
+        fresh, self._fresh = self._fresh, True
+        if not fresh:
+            self.f = self.systems.product(self.a, precise=True)
+        return fresh
 
     # -- one step ---------------------------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class Newton:
         self._short = self._short + 1 if t < 0.2 else 0
         self.a, self.f, self.b = self.a + t * step, self.f + t * Ks, self.b + t * shift
         self._adapt(-slope / 2.0, t)
-        self._precise = self._exact
+        self._fresh = False
         return -slope / 2.0
 
     def _adapt(self, predicted: float, t: float) -> None:

@@ -255,6 +255,8 @@ class _Ridge:
             stopped = "converged"
         elif stopped == "converged":
             stopped = f"the residual stays at {self.at.residual.max():.2g}"
+            if (self.at.residual <= self.goal).all():
+                stopped = f"rounding errors: the relative gap stays at {relative:.2g}"
         if stopped.startswith("rounding"):
             space = FeatureSpace.of_features(self.problem.gram, self.w, self.problem.intercept)
             if space is not None:
@@ -376,12 +378,13 @@ class _Ridge:
         rest = Y - v - alpha * a / w[:, None]
         residual = np.linalg.norm(rest, axis=0) / np.where(self.length > 0, self.length, 1.0)
         # Rounding leaves this much of a residual that is 0, and its square of a gap: |x_i| times the root of the sum
-        # of (a_j |x_j|)^2, in feature space.
+        # of (a_j |x_j|)^2, in feature space. What is more than `most` is no excuse for a gap: it may hide one.
         lengths = self.systems.products.diagonal().clip(min=0.0)
         moved = np.sqrt(lengths[:, None] * np.einsum("i,ij->j", lengths, a**2))
         floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
         most = 0.5 * _NOISE**2 * np.einsum("i,ij->j", w, Y**2)
         floor_gap = np.minimum(0.5 * np.einsum("i,ij->j", w, floor**2), most)
+        beyond = 0.5 * np.einsum("i,ij->j", w, (2 * np.finfo(float).eps * moved) ** 2) - most
         u = w[:, None] * (Y - v if values is None else Y - values)
         extra = np.zeros(len(alpha))
         if space is not None and values is not None:
@@ -395,7 +398,7 @@ class _Ridge:
             with np.errstate(divide="ignore", invalid="ignore"):
                 extra = np.where(alpha > 0, square / (2 * alpha), np.abs(np.einsum("ij,ij->j", u, values - b)))
             rest = values - v
-        gap = 0.5 * np.einsum("i,ij->j", w, rest**2) + extra
+        gap = 0.5 * np.einsum("i,ij->j", w, rest**2) + extra + beyond.clip(min=0.0)
         if values is None or (space is not None and not space.exact):
             primal = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2) + 0.5 * alpha * np.einsum("ij,ij->j", a, Ka)
         else:  # both objectives of the solution are half of u'y

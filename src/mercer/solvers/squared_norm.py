@@ -17,13 +17,20 @@ EPS = float(np.finfo(np.float64).eps)
 _HELD = 2500  # points whose kernel values are kept in float64
 
 
-def held(systems: Systems) -> bool:
-    """Return whether products are taken from float64 values; those of few points are computed once and kept."""
-    products = systems.products
+def hold_few(systems: Systems) -> None:
+    """Compute the kernel values of few points once, in float64, and keep them."""
     n = systems.gram.shape[0]
-    if products.held is None and n <= _HELD and 24 * n * n <= systems.gram.budget:
-        products.hold(np.float64)
-    return not products.single if products.held is None else products.held.dtype == np.float64
+    if systems.products.held is None and n <= _HELD and 24 * n * n <= systems.gram.budget:
+        systems.products.hold(np.float64)
+
+
+def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:
+    """Return how much of strength |f|^2 the rounding errors of f hide; the losses lose about half of it.
+
+    The error of f(x_i) is of the size of EPS |x_i| times the root of the sum of (a_j |x_j|)^2, in feature space.
+    """
+    parts = np.abs(a.T) * lengths
+    return EPS * strength * float(parts.sum()) * float(np.linalg.norm(parts))
 
 
 @dataclass
