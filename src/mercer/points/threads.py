@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, wraps
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from threadpoolctl import LibController, ThreadpoolController, register
@@ -79,6 +79,16 @@ def one_thread_each() -> AbstractContextManager[Any]:
     NumPy and SciPy each bring their own: on a busy machine of two cores that made fits three to ten times as long.
     """
     held: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return held
+
+
+def scipy_alone() -> AbstractContextManager[Any]:
+    """Hold NumPy's BLAS to one thread, and leave SciPy's, which factorises large matrices, its own."""
+    paths = [library.filepath for library in _blas().lib_controllers]
+    numpy = [path for path in paths if "numpy" in PurePath(path).parent.name + PurePath(path).parent.parent.name]
+    if not numpy or len(numpy) == len(paths):
+        return nullcontext()
+    held: AbstractContextManager[Any] = _blas().select(filepath=numpy).limit(limits=1)
     return held
 
 

@@ -7,25 +7,36 @@ large C). The predictor-corrector of Mehrotra (1992) needs some thirty factorisa
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from mercer.points.threads import one_thread_each
+from mercer.points.threads import one_thread_each, scipy_alone
 
 _SMALL = 1000  # points of a matrix that one thread factorises in no time
 _STEPS = 80
+_LATE = 5  # steps after which what is left of the residual is rounding, once complementarity is there
 _BACK = 0.995  # of the way to the boundary
 _SUMS = (np.zeros((0, 2)), np.array([[1.0, -1.0]]), np.eye(2))  # what is kept of (sum plus, sum minus), by groups
+_CORRECTIONS = 2  # further solutions with a factor, each of which takes a tenth of its time
+_FARTHER = 0.3  # how much longer a step with a correction is meant to be
+_CENTRAL = 10.0  # times the mean, or a part of it: what a product of a coefficient and its multiplier may become there
 _FEASIBLE = 1e-9  # how much of a sum may be missing at the end, in units of all coefficients
 
 
-def _few_threads(n: int) -> Any:
-    """Keep BLAS to one thread for small matrices: on a busy machine its threads wait for one another for ever."""
-    return one_thread_each() if n <= _SMALL else nullcontext()
+@contextmanager
+def quietly(n: int) -> Iterator[None]:
+    """Let values leave the range of numbers, which ends a path, and keep BLAS to few threads.
+
+    To one for small matrices: on a busy machine its threads wait for one another for ever.
+    """
+    few = one_thread_each() if n <= _SMALL else scipy_alone()
+    with few, np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        yield
 
 
 def barrier(
@@ -66,39 +77,60 @@ def barrier(
     >>> (plus - minus).round(6)
     array([1., 1.])
     """
-    K = K.astype(np.float64, copy=False)
-    diagonal = np.abs(np.diagonal(K))
-    largest = float(diagonal.max())
-    if largest == 0:
-        return None
     bounds, start = np.stack([upper, lower]), np.stack([plus, minus])
-    point = _Interior(bounds, start, _SUMS[groups], room=max(1.0 / largest, float(start.max())))
     small = tol * max(1.0, float(np.abs(linear).max()))
-    # Values that leave the range of numbers end the loop, by a factorisation that fails or a step that is not finite.
-    with _few_threads(len(K)), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for number in range(_STEPS):
-            b = point.coefficients
-            F = K @ b + linear
-            objective = 0.5 * float(b @ (F + linear)) + float(width[point.at] @ point.x)
-            residual = point.residual(F, width)
+    seen = late = 0
+    with quietly(len(K)):
+        for point, objective, residual in path(K, linear, width, bounds, start, groups):
+            seen += 1
             total = point.complementarity
-            near = total <= tol * max(abs(objective), 1e-12) and np.abs(residual).max(initial=0.0) <= small
-            if near or objective < least or not 0 < total < math.inf:
+            late += total <= tol * max(abs(objective), 1e-12)
+            if (late and residual <= small) or late > _LATE or objective < least or not 0 < total < math.inf:
                 break
-            try:
-                newton = _Newton(K, point, residual)
-            except LinAlgError:
-                if number == 0:
-                    return None
-                break  # as near as rounding lets it come
-            predicted = newton.step(0.0)
-            after = point.moved(predicted, *point.reach(predicted)).complementarity
-            step = newton.step((after / total) ** 3 * total / point.constraints, predicted)
-            if not all(np.isfinite(part).all() for part in step):
-                break
-            far = min(1.0, *(_BACK * r for r in point.reach(step, math.inf)))  # one for both: it is quadratic
-            point = point.moved(step, far, far)
-    return _rounded(point, diagonal, bounds, start)
+        else:
+            if seen <= 1:
+                return None
+    return _rounded(point, np.abs(np.diagonal(K)), bounds, start)
+
+
+def path(
+    K: np.ndarray,
+    linear: np.ndarray,
+    width: np.ndarray,
+    bounds: np.ndarray,
+    start: np.ndarray,
+    groups: int,
+) -> Iterator[tuple[Interior, float, float]]:
+    """Yield points along the central path, their objectives and the largest parts of their residuals.
+
+    It ends where rounding lets it come no nearer, and is taken within `quietly`. The parameters are those of `barrier`,
+    plus before minus.
+    """
+    K = K.astype(np.float64, copy=False)
+    largest = float(np.abs(np.diagonal(K)).max())
+    if largest == 0:
+        return
+    point = Interior(bounds, start, _SUMS[groups], room=float(start.max()) or 1.0 / largest)
+    if not (linear.any() or point.capped.any()):  # the nearest points of hulls: gradients are of the size of K b
+        point.low *= float(np.abs(K @ point.coefficients).max()) or 1.0
+    for _ in range(_STEPS):
+        b = point.coefficients
+        F = K @ b + linear
+        objective = 0.5 * float(b @ (F + linear)) + float(width[point.at] @ point.x)
+        residual = point.residual(F, width)
+        yield point, objective, float(np.abs(residual).max(initial=0.0))
+        try:
+            newton = _Newton(K, point, residual)
+        except LinAlgError:
+            return
+        total = point.complementarity
+        predicted = newton.step()
+        after = point.moved(predicted, *point.reach(predicted)).complementarity
+        step, far = newton.corrected(predicted, (after / total) ** 3 * total / point.constraints)
+        if not all(np.isfinite(part).all() for part in step):
+            return
+        far = min(1.0, _BACK * far)
+        point = point.moved(step, far, far)
 
 
 class _Step(NamedTuple):
@@ -110,7 +142,7 @@ class _Step(NamedTuple):
     mu: np.ndarray
 
 
-class _Interior:
+class Interior:
     """Coefficients strictly inside their box, those of plus before those of minus, and all multipliers.
 
     Coefficients whose bound is 0 are left out.
@@ -168,7 +200,7 @@ class _Interior:
         low, high = _reach(self.low, step.low), _reach(self.high[self.capped], step.high[self.capped])
         return min(most, to_zero, to_bound), min(most, low, high)
 
-    def moved(self, step: _Step, far: float, dual: float) -> _Interior:
+    def moved(self, step: _Step, far: float, dual: float) -> Interior:
         """Return the point after a part of a step in the coefficients, and another in the multipliers."""
         new = copy(self)
         new.x = np.maximum(self.x + far * step.x, 1e-300)
@@ -181,6 +213,12 @@ def _reach(x: np.ndarray, change: np.ndarray) -> float:
     return float((-x[shrinking] / change[shrinking]).min(initial=math.inf))
 
 
+def _toward(products: np.ndarray, center: float) -> np.ndarray:
+    """Return what moves products to within some factor of `center`; less, for those that are far too large."""
+    wanted = np.clip(products, center / _CENTRAL, center * _CENTRAL)
+    return np.maximum(wanted - products, -center * _CENTRAL)
+
+
 class _Newton:
     """The linearised conditions of optimality at a point, factorised once, for the predictor and for the corrector.
 
@@ -189,7 +227,7 @@ class _Newton:
     sum of the two has no K, and the halves share u.
     """
 
-    def __init__(self, K: np.ndarray, point: _Interior, residual: np.ndarray) -> None:
+    def __init__(self, K: np.ndarray, point: Interior, residual: np.ndarray) -> None:
         self.point, self.residual = point, residual
         self.slack = point.slack
         loose = point.grid(1.0 / (point.low / point.x + point.high / self.slack))
@@ -204,13 +242,36 @@ class _Newton:
         matrix.reshape(-1)[:: len(E) + 1] += 1.0 / E
         self.factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
-    def step(self, center: float, first: _Step | None = None) -> _Step:
-        """Return the step to complementarity `center` everywhere, with the second-order terms of a first step."""
+    def step(self, low: Any = 0.0, high: Any = 0.0) -> _Step:
+        """Return the step to these products of the distances from the bounds with their multipliers."""
         p = self.point
-        low, high = (0.0, 0.0) if first is None else (first.x * first.low, -first.x * first.high)
-        aim_low, aim_high = (center - low) / p.x, np.where(p.capped, (center - high) / self.slack, 0.0)
-        x, mu = self._solve(-self.residual + aim_low - p.low - (aim_high - p.high))
-        return _Step(x, aim_low - p.low * x / p.x - p.low, aim_high + p.high * x / self.slack - p.high, mu)
+        low, high = low / p.x, np.where(p.capped, high / self.slack, 0.0)
+        x, mu = self._solve(-self.residual + low - p.low - (high - p.high))
+        return _Step(x, low - p.low * x / p.x - p.low, high + p.high * x / self.slack - p.high, mu)
+
+    def corrected(self, first: _Step, center: float) -> tuple[_Step, float]:
+        """Return the step to products of `center`, with the second-order terms of a first one, and how far it may go.
+
+        As long as that lengthens the step, products that a longer one would leave far from `center` are aimed at again
+        (Gondzio, 1996).
+        """
+        p = self.point
+        low, high = center - first.x * first.low, center + first.x * first.high
+        step = self.step(low, high)
+        far = min(p.reach(step, math.inf))
+        for _ in range(_CORRECTIONS):
+            if not far < 1.0:
+                break
+            t = min(1.0, far + _FARTHER)
+            x = p.x + t * step.x, self.slack - t * step.x
+            multipliers = p.low + t * step.low, p.high + t * step.high
+            more = [_toward(a * b, center) for a, b in zip(x, multipliers, strict=True)]
+            longer = self.step(low + more[0], high + more[1])
+            reach = min(p.reach(longer, math.inf))
+            if not reach > far + 0.01:
+                break
+            low, high, step, far = low + more[0], high + more[1], longer, reach
+        return step, far
 
     def _solve(self, push: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the changes of the coefficients and of the sums' multipliers for a right-hand side."""
@@ -229,7 +290,7 @@ class _Newton:
 
 
 def _rounded(
-    point: _Interior, diagonal: np.ndarray, bounds: np.ndarray, start: np.ndarray
+    point: Interior, diagonal: np.ndarray, bounds: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Put coefficients that press against a bound on it, and let the freest ones restore the sums exactly."""
     if not np.isfinite(point.x).all():

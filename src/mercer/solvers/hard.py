@@ -15,13 +15,22 @@ from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points import Comparison, diagonal
 from mercer.points.formula import StatLeaf
-from mercer.points.threads import one_thread_each
+from mercer.points.threads import scipy_alone
 from mercer.solvers.control import Control
 from mercer.solvers.course import FLOOR
 from mercer.solvers.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
 from mercer.solvers.history import Row
-from mercer.solvers.hulls import Nearest, between, mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
+from mercer.solvers.hulls import (
+    Nearest,
+    Pivoted,
+    between,
+    mixtures,
+    nearest,
+    nearest_on_matrix,
+    on_matrix,
+    refined_on_matrix,
+)
 from mercer.solvers.planning import WHOLE, method
 from mercer.solvers.whole import Whole
 
@@ -32,7 +41,7 @@ _LADDER = (1e2, 1e5, 1e8, 1e11)  # bounds on the coefficients, in units of 1 / k
 _FEW = 20  # SMO steps per point in which most margins are found
 _QUICK = 600  # points up to which SMO is tried although vectors are at hand
 _WIDE = 1000  # coordinates of vectors that are taken as they are
-_DENSE = 0.7  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
+_DENSE = 0.8  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
 _MEET = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
 
 
@@ -114,9 +123,10 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
             return _certified(solution, y, problem.offset != "none")
         if control.checkpoint is not None:
             Path(control.checkpoint).unlink(missing_ok=True)
-        if claim.stopped != "converged":
+        most -= claim.iterations
+        if claim.stopped != "converged" or most <= 0:
             break
-        soft = replace(soft, plus=solution.plus, minus=solution.minus)
+        soft, ours.max_iter = replace(soft, plus=solution.plus, minus=solution.minus), most
     return None
 
 
@@ -145,15 +155,15 @@ def matrix(problem: SVMDual) -> np.ndarray:
     return np.asarray(values, dtype=np.float64)
 
 
-def pivoted_factor(K: np.ndarray) -> np.ndarray | None:
+def pivoted_factor(K: np.ndarray) -> Pivoted | None:
     """Return F with F F' = K up to rounding; None where K is not positive semidefinite."""
     largest = float(K.diagonal().max())
     packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
     factor = np.empty((len(K), rank))
-    factor[order - 1] = np.tril(packed)[:, :rank]
+    factor[order - 1] = np.tril(packed[:, :rank])
     probe = np.cos(np.arange(len(K)))
     off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
-    return None if off else factor
+    return None if off else Pivoted(factor, np.square(packed.diagonal()[:rank]))
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
@@ -172,17 +182,16 @@ def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float
     The square of a distance is a sum of kernel values: their rounding hides distances below some 1e-8.
     """
     K = matrix(problem)
-    goal = _gap(control)
-    with one_thread_each():
+    goal = 0.1 * control.tol  # from there equations lead on
+    with scipy_alone():
         factor = pivoted_factor(K)
         if factor is None:
             return None
-        if factor.shape[1] > _DENSE * len(K):
-            found = nearest_on_matrix(K, y, free, goal, touching)
-        else:
-            seen = nearest(factor, y, free, goal, touching, lambda: control.exhausted(0) is not None)
-            found = on_matrix(K, seen.b, y, free, seen.steps)
-        if found is not None and found.margin > touching and found.gap > goal:
+        if factor.columns.shape[1] > _DENSE * len(K):
+            return nearest_on_matrix(K, y, free, goal, touching)
+        seen = nearest(factor.columns, y, free, goal, touching, lambda: control.exhausted(0) is not None, factor)
+        found = on_matrix(K, seen.b, y, free, seen.steps)
+        if found.margin > touching and found.gap > _gap(control):
             found = refined_on_matrix(K, found, y, free)
     return found
 

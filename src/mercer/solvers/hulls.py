@@ -13,19 +13,38 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
-from mercer.points.threads import one_thread_each, run
-from mercer.solvers.barrier import barrier
+from mercer.points.threads import one_thread_each, scipy_alone
+from mercer.solvers.barrier import path, quietly
 
 _STEPS = 60
 _INLINE = 100_000_000  # products below which a second thread costs more than it brings
-_PARTS = 8  # of the points, however many threads there are: the result does not depend on them
 _BACK = 0.995  # of the way to the boundary
 _LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
 _EQUATIONS = 200  # points of mixtures that are refined by solving for them
-_PATIENCE = 3  # exchanges of points that are not much fewer than those before, after which mixtures stay as they are
-_ROUNDING = 1e-12  # of w at a point
+_PATIENCE = 3  # exchanges of points that are not fewer than those before, after which those that join wait
+_EXCHANGES = 30  # at most; a factor of the chosen points takes half as long as a step from inside
+_LOOK = 1e-5  # of the complementarity when equations were tried, at which they are tried again
+_LAST = 1e-8  # of the objective: the complementarity at which mixtures have the points of the nearest
+_NEARLY = 0.01  # of all points: so few coefficients of the wrong sign may be left out
+_HOPELESS = 0.1  # of all points: so many to exchange when patience ends are too many
+_PRESSING = (1.0, 1e3)  # times what a coefficient does to its own value: a value that is farther ahead presses it to 0
+_BESIDE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K are hardly seen in a step
+_ROUNDING = 1e-15  # of k(x, x), in w at a point
+_SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
+
+
+class Pivoted(NamedTuple):
+    """F with F F' = K up to rounding, and what its first, its first two, ... columns leave of K's diagonal."""
+
+    columns: np.ndarray
+    left: np.ndarray
+
+    def seen(self, stiffness: float) -> int:
+        """Return how many columns count beside 1 / stiffness."""
+        return max(1, int(np.count_nonzero(self.left * stiffness > _BESIDE)))
 
 
 class Nearest(NamedTuple):
@@ -67,7 +86,13 @@ def between(b: np.ndarray, values: np.ndarray, square: float, sign: np.ndarray, 
 
 
 def nearest(
-    points: np.ndarray, sign: np.ndarray, free: bool, tol: float, touching: float, stop: Callable[[], bool]
+    points: np.ndarray,
+    sign: np.ndarray,
+    free: bool,
+    tol: float,
+    touching: float,
+    stop: Callable[[], bool],
+    factor: Pivoted | None = None,
 ) -> Nearest:
     """Return the nearest mixtures of points given by their features, as rows.
 
@@ -85,6 +110,8 @@ def nearest(
         The distance at which mixtures meet.
     stop
         Asked after each step whether to leave.
+    factor
+        The factor of which the features are the columns: steps far from the solution are taken with the first of them.
 
     Examples
     --------
@@ -95,25 +122,32 @@ def nearest(
     """
     square = float(np.einsum("ij,ij->i", points, points).max())
     best, smallest, waited = None, math.inf, 0
-    with one_thread_each(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for steps, (u, slack) in enumerate(_path(points, sign, free)):
+    few = len(points) * points.shape[1] ** 2 <= _INLINE
+    with one_thread_each() if few else scipy_alone(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for steps, (u, slack, length) in enumerate(_path(points, sign, free, factor)):
+            far = float(u @ slack) > max(length, 1e3 * touching**2)
+            if best is not None and far and points.shape[1] > _EQUATIONS:
+                continue  # as long as it takes products with all features to see so
             waited += 1
-            pressed = mixtures(np.where(slack > square * u, 0.0, sign * u), free)  # without those that press against 0
-            for i, b in enumerate((mixtures(sign * u, free), pressed, _refined(points, pressed, sign, free))):
+            inside = mixtures(sign * u, free)
+            sparse = [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _PRESSING]
+            for b in (inside, *sparse, _refined(points, sparse[0], sign, free)):
                 if b is None or not np.isfinite(b).all():
                     continue
                 w = points.T @ b
                 seen = between(b, points @ w, float(w @ w), sign, free, steps)
-                left = seen.apart - max(seen.margin, 0.0)
-                if left < 0.9 * smallest:
-                    smallest, waited = left, 0
-                if i == 0 and seen.margin > 0 and best is not None:
-                    continue  # a solution has no coefficients that are nearly 0
+                gap = seen.apart - max(seen.margin, 0.0)
+                if gap < 0.9 * smallest:
+                    smallest, waited = gap, 0
                 if best is None or _better(seen, best):
                     best = seen
-                if best.apart <= touching or best.gap <= tol:
-                    return best
-            if waited >= _STALLED or stop():
+                # A solution has no coefficients that are nearly 0.
+                if best.apart <= touching or (seen.gap <= tol and b is not inside):
+                    return seen if seen.gap <= tol else best
+            close = (
+                best is not None and best.margin <= 0 and best.apart <= 100 * touching
+            )  # it will hardly separate them
+            if waited >= (_STALLED // 2 if close else _STALLED) or stop():
                 break
     assert best is not None
     return best
@@ -131,20 +165,48 @@ def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, t
     """
     start, none, unbounded = mixtures(sign, free), np.zeros(len(sign)), np.full(len(sign), np.inf)
     assert start is not None
-    least = 0.5 * touching**2
-    with one_thread_each():
-        easy = refined_on_matrix(K, on_matrix(K, start, sign, free), sign, free)
-        if easy.gap <= tol:
-            return easy
-        if free:
-            bounds = np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)
-            parts = np.maximum(start, 0.0), np.maximum(-start, 0.0)
-            found = barrier(K, none, none, *bounds, *parts, 2, 0.01 * tol, least)
+    if free:
+        bounds = np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)
+        points = path(K, none, none, np.stack(bounds), np.maximum([start, -start], 0.0), 2)
+    else:
+        signed = K * sign * sign[:, None]
+        points = path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(start), none]), 1)
+    b, steps, near = start, 0, math.inf
+    noise = _SQUARES * float(np.abs(K.diagonal()).max())
+    with quietly(len(K)):
+        for steps, (point, objective, _) in enumerate(points):
+            mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
+            if mixed is None or not np.isfinite(mixed).all():
+                return None
+            b = mixed
+            total = point.complementarity / max(objective, 1e-300)
+            if total <= near:
+                near = _LOOK * min(total, 1.0)
+                inside = on_matrix(K, b, sign, free, steps)
+                found = refined_on_matrix(K, inside, sign, free, tol)
+                if found is not inside and found.gap <= max(tol, noise / found.apart**2):
+                    return found
+            least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
+            if objective <= 0.5 * touching**2 or point.complementarity <= least:
+                break
         else:
-            signed = K * sign * sign[:, None]
-            found = barrier(signed, none, none, unbounded, none, np.abs(start), none, 1, 0.01 * tol, least)
-    b = None if found is None else mixtures(found[0] - found[1] if free else sign * found[0], free)
-    return None if b is None else on_matrix(K, b, sign, free)
+            if steps == 0:
+                return None
+    found = on_matrix(K, b, sign, free, steps)
+    for times in _PRESSING:
+        few = mixtures(np.where(_ahead(found, sign, free) <= times * K.diagonal() * np.abs(b), b, 0.0), free)
+        fewer = found if few is None else on_matrix(K, few, sign, free, steps)
+        if _better(fewer, found) or (found.margin > 0 and fewer.gap <= max(tol, 2 * found.gap)):
+            return fewer
+    return found
+
+
+def _ahead(found: Nearest, sign: np.ndarray, free: bool) -> np.ndarray:
+    """Return how far each point is ahead of the margin."""
+    ahead = sign * found.values
+    for side in (sign > 0, sign < 0) if free else (slice(None),):
+        ahead[side] -= ahead[side].min()
+    return ahead
 
 
 def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps: int = 0) -> Nearest:
@@ -153,16 +215,19 @@ def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps:
     return between(b, values, float(b @ values), sign, free, steps)
 
 
-def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool) -> Nearest:
+def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool, tol: float = 0.0) -> Nearest:
     """Return nearer mixtures, from linear equations, or those found where there are none.
 
-    At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points with a coefficient
-    of the wrong sign leave, points that w puts between the mixtures join (block principal pivoting), as long as they
-    become fewer and fewer.
+    At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points that press against 0
+    are left out at first. Then points with a coefficient of the wrong sign leave, and points that w puts between the
+    mixtures join (block principal pivoting); one after the other where they become no fewer. A gap of `tol` is enough.
     """
-    at, best = np.flatnonzero(found.b), found
-    fewest, waited = math.inf, 0
-    while waited < _PATIENCE:
+    best, noise = found, _ROUNDING * float(np.abs(K.diagonal()).max())
+    at = np.flatnonzero((found.b != 0) & (_ahead(found, sign, free) <= K.diagonal() * np.abs(found.b)))
+    fewest, waited = len(sign) + 1, 0
+    for _ in range(_EXCHANGES):
+        if not len(at) or (free and not np.ptp(sign[at])):
+            break
         sums = np.stack([sign[at] > 0, sign[at] < 0]).astype(float) if free else sign[None, at]
         try:
             alike = cho_solve(cho_factor(K[np.ix_(at, at)], lower=True), sums.T)
@@ -173,17 +238,24 @@ def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: boo
         b[at] = alike @ level
         seen = on_matrix(K, b, sign, free, found.steps)
         wrong = sign * b < 0
-        if not wrong.any() and _better(seen, best):
-            best = seen
+        good = seen
+        if wrong.any() and np.count_nonzero(wrong) <= _NEARLY * len(sign):
+            good = on_matrix(K, np.asarray(mixtures(np.where(wrong, 0.0, b), free)), sign, free, found.steps)
+        if (good is not seen or not wrong.any()) and _better(good, best):
+            best = good
+            if best.gap <= tol:
+                break
         ahead = sign * seen.values - np.where(sign > 0, level[0], -level[-1] if free else level[0])
-        between = (b == 0) & (ahead < -_ROUNDING * np.abs(seen.values).max())
+        between = (b == 0) & (ahead < -noise)
         moving = int(wrong.sum() + between.sum())
         if not moving:
             break
-        fewest, waited = (moving, 0) if moving < 0.8 * fewest else (fewest, waited + 1)
+        fewest, waited = (moving, 0) if moving < fewest else (fewest, waited + 1)
+        if waited >= _PATIENCE:
+            if fewest > _HOPELESS * len(sign):
+                break
+            between &= not wrong.any()
         at = np.flatnonzero(((b != 0) & ~wrong) | between)
-        if not (len(at) and (not free or np.ptp(sign[at]))):
-            break
     return best
 
 
@@ -224,8 +296,10 @@ def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: b
     return b if (sign * b >= 0).all() else None
 
 
-def _path(points: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield weights u and slacks along the central path (Mehrotra, 1992).
+def _path(
+    points: np.ndarray, sign: np.ndarray, free: bool, factor: Pivoted | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield weights u, slacks and |w|^2 along the central path (Mehrotra, 1992).
 
     The dual of the nearest points is max rho - |w|^2 / 2 under sign (<w, phi> + offset) - rho = slack >= 0. A step is
     solved for w, the offset and rho together: what is left for u is a small difference of small numbers, which it is
@@ -233,21 +307,28 @@ def _path(points: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[np
     """
     n, d = points.shape
     ends = np.column_stack([sign, -np.ones(n)] if free else [-np.ones(n)])  # of the offset and of rho
-    penalty = np.append(np.ones(d), np.zeros(ends.shape[1]))
-    gain = np.append(np.zeros(len(penalty) - 1), 1.0)
-
-    def times(v: np.ndarray) -> np.ndarray:
-        return sign * (points @ v[:d]) + ends @ v[d:]
-
-    def transposed(x: np.ndarray) -> np.ndarray:
-        return np.concatenate([points.T @ (sign * x), ends.T @ x])
-
-    v, u = np.zeros(len(penalty)), np.full(n, 1.0 / n)
+    few = d if factor is None else 1
+    u = np.full(n, 1.0 / n)
     slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
+    v = np.zeros(few + ends.shape[1])
     for _ in range(_STEPS):
-        yield u, slack
-        missing, stiff = times(v) - slack, u / slack
-        newton = _Newton(points, sign, ends, stiff)
+        yield u, slack, float(v[:few] @ v[:few])
+        stiff = u / slack
+        if factor is not None:
+            more = max(few, factor.seen(float(stiff.max())))
+            v, few = np.concatenate([v[:few], np.zeros(more - few), v[few:]]), more
+        rows = points[:, :few]
+        penalty = np.append(np.ones(few), np.zeros(ends.shape[1]))
+        gain = np.append(np.zeros(len(penalty) - 1), 1.0)
+
+        def times(v: np.ndarray, rows: np.ndarray = rows) -> np.ndarray:
+            return sign * (rows @ v[: rows.shape[1]]) + ends @ v[rows.shape[1] :]
+
+        def transposed(x: np.ndarray, rows: np.ndarray = rows) -> np.ndarray:
+            return np.concatenate([rows.T @ (sign * x), ends.T @ x])
+
+        missing = times(v) - slack
+        newton = _Newton(rows, sign, ends, stiff)
         if newton.factor is None:
             return
         base = gain - penalty * v - transposed(stiff * missing)
@@ -268,19 +349,13 @@ def _path(points: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[np
 
 
 class _Newton:
-    """A' diag(stiff) A + diag(penalty) for the rows A = (sign phi, ends), factorised."""
+    """A' diag(stiff) A + diag(penalty) for the rows A = (phi, sign ends), factorised."""
 
     def __init__(self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray) -> None:
-        n, d = points.shape
-        roots = np.sqrt(stiff)[:, None]
-        step = n if n * d * d <= _INLINE else -(-n // _PARTS)
-
-        def squares(begin: int) -> np.ndarray:
-            some = slice(begin, begin + step)
-            rows = np.column_stack([points[some] * sign[some, None], ends[some]]) * roots[some]
-            return rows.T @ rows
-
-        matrix = sum(run(squares, range(0, n, step)), np.zeros(()))
+        d = points.shape[1]
+        rows = np.column_stack([points, sign[:, None] * ends])
+        rows *= np.sqrt(stiff)[:, None]
+        matrix = dsyrk(1.0, rows.T, lower=1)
         matrix[np.arange(d), np.arange(d)] += 1.0
         self.scale = 1.0 / np.sqrt(matrix.diagonal())
         matrix *= self.scale * self.scale[:, None]
