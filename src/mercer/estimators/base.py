@@ -96,7 +96,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
     def _warn_unfinished(self, training: Training, data: Any, target: Any = None) -> None:
         """Warn, with the cause as far as it can be seen, if a problem was left before its end or has no minimum."""
         if all(c.finished for c in self._certificates):
-            if why := self.certificate_.stationary:
+            if why := next((c.stationary for c in self._certificates if c.stationary), ""):
                 warn_stationary(training.kernel, why)
             return
         C = getattr(self, "C", None)

@@ -25,15 +25,21 @@ def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
         Its solution.
     """
     upper, lower = terms["upper"], terms["lower"]
-    if terms.get("offset", "free") == "none" or np.isinf(upper).any() or np.isinf(lower).any():
-        return solution.offset, solution.half_width  # none, or that of a hard margin, which is in the middle
+    kind = terms.get("offset", "free")
+    if kind == "none":
+        return solution.offset, solution.half_width
     p, m = solution.plus, solution.minus
-    free_plus, free_minus = ((p > 0) & (p < upper)).any(), ((m > 0) & (m < lower)).any()
+    free_plus = ((p > 0) & (p < upper)).any()
+    if kind == "free" and free_plus:
+        return solution.offset, 0.0
+    free_minus = ((m > 0) & (m < lower)).any()
+    if kind == "free" and free_minus:
+        return solution.offset, 0.0
+    if np.isinf(upper).any() or np.isinf(lower).any():  # that of a hard margin or tube is in the middle
+        return solution.offset, solution.half_width
     width = terms.get("width", 0.0)
     gradient = solution.values - solution.offset + terms["linear"]
-    if terms.get("offset", "free") == "free":
-        if free_plus or free_minus:
-            return solution.offset, 0.0
+    if kind == "free":
         places = np.concatenate([-gradient - width, width - gradient])
         weights = np.concatenate([upper, lower])
         return _flat(places, weights, float(p.sum() - m.sum() - upper.sum()), solution.offset), 0.0

@@ -7,7 +7,7 @@ import numbers
 import warnings
 from functools import lru_cache
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from mercer.estimators.choosing import AUTO
 from mercer.estimators.kernel_names import NAMES
@@ -17,12 +17,14 @@ from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import refuse_class
 from mercer.points.budget import Budget
 
+_PLAIN = (int, float)  # asked first: whether a type is registered as a number takes longer
+_OF_NAMES = ("gamma", "degree", "coef0", "kernel_params")  # parameters of named kernels
 SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
 
 
 def is_real(value: Any) -> bool:
     """Return whether the value is a real number; True and False are not."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return type(value) in _PLAIN or (isinstance(value, numbers.Real) and not isinstance(value, bool))
 
 
 def positive(value: Any) -> bool:
@@ -32,6 +34,8 @@ def positive(value: Any) -> bool:
 
 def whole(value: Any, low: int) -> bool:
     """Return whether the value is an integer of at least `low`."""
+    if type(value) is int:
+        return bool(value >= low)
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= low
 
 
@@ -102,15 +106,31 @@ def warn_unnecessary(estimator: Any) -> None:
     Those in `UNNECESSARY` for all estimators, and those that an estimator adds in `_unnecessary`; a parameter that it
     has a rule for in `_rules` has a meaning there.
     """
-    table = {**UNNECESSARY, **getattr(estimator, "_unnecessary", {})}
-    rules = getattr(estimator, "_rules", {})
-    for name, value in vars(estimator).items():
-        if name in table and name not in rules:
-            default, reason = table[name]
-            if value is not default and value != default:
-                warnings.warn(
-                    f"{name}={value!r} changes nothing in {type(estimator).__name__}: {reason}.", stacklevel=4
-                )
+    for name, default, reason in _asked_of(estimator.__class__).unnecessary:
+        value = getattr(estimator, name)
+        if value is not default and value != default:
+            warnings.warn(f"{name}={value!r} changes nothing in {type(estimator).__name__}: {reason}.", stacklevel=4)
+
+
+class _Asked(NamedTuple):
+    """What is asked of the parameters of a class of estimators."""
+
+    rules: tuple[tuple[str, Any, str], ...]  # name, test, what it must be
+    unnecessary: tuple[tuple[str, Any, str], ...]  # name, default, why nothing depends on it
+    named: tuple[tuple[str, Any], ...]  # those that belong to named kernels, with their defaults
+
+
+@lru_cache(maxsize=256)
+def _asked_of(cls: Any) -> _Asked:
+    parameters = signature(cls).parameters
+    own, idle = getattr(cls, "_rules", {}), getattr(cls, "_unnecessary", {})  # `own` mean something else in this model
+    rules = {name: own.get(name) or (None if name in idle else _RULES.get(name)) for name in parameters}
+    unnecessary = {name: pair for name, pair in {**UNNECESSARY, **idle}.items() if name in parameters}
+    return _Asked(
+        tuple((name, *rule) for name, rule in rules.items() if rule is not None),
+        tuple((name, *pair) for name, pair in unnecessary.items() if name not in own),
+        tuple((name, parameters[name].default) for name in _OF_NAMES if name in parameters),
+    )
 
 
 def warn_ignored(estimator: Any) -> None:
@@ -119,8 +139,8 @@ def warn_ignored(estimator: Any) -> None:
     if not kernels or any(isinstance(kernel, str) for kernel in kernels):
         return
     objects = all(isinstance(kernel, Kernel) for kernel in kernels)  # a function may take kernel_params
-    cls: Any = type(estimator)
-    defaults = [(name, value) for name, value in _named_defaults(cls) if objects or name != "kernel_params"]
+    named = _asked_of(estimator.__class__).named
+    defaults = [(name, value) for name, value in named if objects or name != "kernel_params"]
     ignored = [name for name, default in defaults if getattr(estimator, name) != default]
     if ignored:
         said = " and ".join(f"{name}={getattr(estimator, name)!r}" for name in ignored)
@@ -132,24 +152,14 @@ def warn_ignored(estimator: Any) -> None:
         )
 
 
-@lru_cache(maxsize=64)
-def _named_defaults(cls: type) -> tuple[tuple[str, Any], ...]:
-    """Return the parameters of a model that belong to named kernels, with their defaults."""
-    found = signature(cls).parameters
-    return tuple((name, found[name].default) for name in ("gamma", "degree", "coef0", "kernel_params") if name in found)
-
-
 def check_parameters(estimator: Any) -> None:
     """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
     warn_unnecessary(estimator)
-    own = getattr(estimator, "_rules", {})  # of parameters that mean something else in this model
-    idle = getattr(estimator, "_unnecessary", {})
-    for name, value in vars(estimator).items():
-        if name in ("kernel", "kernel_y"):
-            refuse_class(value, name)
-        rule = own.get(name) or (None if name in idle else _RULES.get(name))
-        if rule is not None and not rule[0](value):
-            raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {rule[1]}.")
+    for name in ("kernel", "kernel_y"):
+        refuse_class(getattr(estimator, name, None), name)
+    for name, test, wanted in _asked_of(estimator.__class__).rules:
+        if not test(value := getattr(estimator, name)):
+            raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {wanted}.")
     warn_ignored(estimator)
     if estimator.budget is not None:
         Budget(estimator.budget)

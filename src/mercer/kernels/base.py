@@ -216,8 +216,7 @@ class Kernel(ABC):
         shown = []
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
-            default = f.default if f.default is not MISSING else MISSING
-            if default is MISSING or _frozen(value) != _frozen(default):
+            if value is not f.default and (f.default is MISSING or _frozen(value) != _frozen(f.default)):
                 shown.append(f"{f.name}={_shown(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 

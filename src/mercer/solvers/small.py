@@ -132,7 +132,7 @@ def solve_by(
             if out[p, 7] and hides(problems[p], (plus - minus)[at], values[at], free[at], box[at]) > allowed[p]:
                 out[p, 7] = 0.0
     found: list[Solution | None] = []
-    support = np.add.reduceat(plus != minus, start[:-1])
+    support = np.add.reduceat(plus != minus, start[:-1]).tolist()
     seconds = (time.perf_counter() - began) / len(problems)
     for k, (primal, dual, rounding, kkt, above, below, steps, good) in enumerate(out.tolist()):
         if not good:
@@ -143,7 +143,7 @@ def solve_by(
         certificate = Certificate(
             primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), seconds, rounding, name
         )
-        row = Row(steps, primal, dual, certificate.relative_gap, int(support[k]), seconds)
+        gap = max(0.0, primal - dual - rounding) / max(abs(primal), abs(dual), 1e-300)
         found.append(
             Solution(
                 plus[a:b],
@@ -152,7 +152,7 @@ def solve_by(
                 values[a:b] + offset,
                 certificate,
                 half if groups == 2 else 0.0,
-                [row],
+                [Row(steps, primal, dual, gap, support[k], seconds)],
             )
         )
     return found
