@@ -172,7 +172,7 @@ def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, t
         signed = K * sign * sign[:, None]
         points = path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(start), none]), 1)
     b, steps, near = start, 0, math.inf
-    noise = _SQUARES * float(np.abs(K.diagonal()).max())
+    largest = float(np.abs(K.diagonal()).max())
     with quietly(len(K)):
         for steps, (point, objective, _) in enumerate(points):
             mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
@@ -184,8 +184,9 @@ def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, t
                 near = _LOOK * min(total, 1.0)
                 inside = on_matrix(K, b, sign, free, steps)
                 found = refined_on_matrix(K, inside, sign, free, tol)
-                if found is not inside and found.gap <= max(tol, noise / found.apart**2):
+                if found is not inside and found.gap <= max(tol, _hidden(largest, found)):
                     return found
+            noise = _SQUARES * largest
             least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
             if objective <= 0.5 * touching**2 or point.complementarity <= least:
                 break
@@ -222,7 +223,8 @@ def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: boo
     are left out at first. Then points with a coefficient of the wrong sign leave, and points that w puts between the
     mixtures join (block principal pivoting); one after the other where they become no fewer. A gap of `tol` is enough.
     """
-    best, noise = found, _ROUNDING * float(np.abs(K.diagonal()).max())
+    best: Nearest | None = None
+    largest = float(np.abs(K.diagonal()).max())
     at = np.flatnonzero((found.b != 0) & (_ahead(found, sign, free) <= K.diagonal() * np.abs(found.b)))
     fewest, waited = len(sign) + 1, 0
     for _ in range(_EXCHANGES):
@@ -241,12 +243,12 @@ def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: boo
         good = seen
         if wrong.any() and np.count_nonzero(wrong) <= _NEARLY * len(sign):
             good = on_matrix(K, np.asarray(mixtures(np.where(wrong, 0.0, b), free)), sign, free, found.steps)
-        if (good is not seen or not wrong.any()) and _better(good, best):
+        if (good is not seen or not wrong.any()) and (best is None or _better(good, best)):
             best = good
-            if best.gap <= tol:
+            if best.gap <= max(tol, _hidden(largest, best)):
                 break
         ahead = sign * seen.values - np.where(sign > 0, level[0], -level[-1] if free else level[0])
-        between = (b == 0) & (ahead < -noise)
+        between = (b == 0) & (ahead < -_ROUNDING * largest)
         moving = int(wrong.sum() + between.sum())
         if not moving:
             break
@@ -256,7 +258,12 @@ def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: boo
                 break
             between &= not wrong.any()
         at = np.flatnonzero(((b != 0) & ~wrong) | between)
-    return best
+    return best if best is not None and (best.gap <= tol or _better(best, found)) else found
+
+
+def _hidden(largest: float, found: Nearest) -> float:
+    """Return the gap that the rounding of squares of distances hides."""
+    return min(_SQUARES * largest / found.apart**2, 0.1) if found.apart > 0 else 0.1
 
 
 def mixtures(b: np.ndarray, free: bool) -> np.ndarray | None:
