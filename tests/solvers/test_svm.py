@@ -101,7 +101,7 @@ def agrees(problem, kernel, X, tol=1e-8):
     if found.stopped == "converged":
         assert found.relative_gap <= tol
     else:
-        assert found.stopped == "at the limit of float64"
+        assert found.stopped.startswith(("at the limit of float64", "the gap has not halved"))
         assert found.gap <= 1e-6 * size + lost or not theirs.solved
     # By weak duality and the gap it is not above the optimum either.
     assert found.dual >= theirs.dual - 1e-7 * size or not theirs.solved
