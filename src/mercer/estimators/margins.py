@@ -32,13 +32,8 @@ def zones(values: np.ndarray) -> np.ndarray:
 def classifier_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `SVC.margins`."""
     pandas = _pandas()
-    check_is_fitted(model)
-    data = model._read_new(X)
-    codes = model._codes(y)
-    n = _length(data, codes)
-    values = model._values(data)
-    known = _is_training(model, data)
-    weight = model.class_weight_[codes] * _full_weights(sample_weight, n)
+    codes, values, known, weight = _seen(model, X, y, sample_weight)
+    n = len(codes)
     pairs = Pairs(codes, len(model.classes_))
     tables = []
     for p, ((i, j), (at, b)) in enumerate(zip(pairs, model._pair_coefficients(), strict=True)):
@@ -59,13 +54,8 @@ def classifier_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 def rest_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `KernelMachine.margins`, of one class against the rest where there are more than two."""
     pandas = _pandas()
-    check_is_fitted(model)
-    data = model._read_new(X)
-    codes = model._codes(y)
-    n = _length(data, codes)
-    values = model._values(data)
-    known = _is_training(model, data)
-    weight = model.class_weight_[codes] * _full_weights(sample_weight, n)
+    codes, values, known, weight = _seen(model, X, y, sample_weight)
+    n = len(codes)
     tables = []
     for p, c in enumerate([1] if len(model.classes_) == 2 else range(len(model.classes_))):
         alpha = bound = np.full(n, np.nan)
@@ -74,6 +64,15 @@ def rest_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         margin = np.where(codes == c, 1.0, -1.0) * values[:, p]
         tables.append(pandas.DataFrame(_columns(alpha, bound, margin), index=_index(X, n)))
     return tables[0] if len(tables) == 1 else pandas.concat(tables, keys=model.classes_, names=["positive", "sample"])
+
+
+def _seen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, bool, np.ndarray]:
+    """Return class numbers, values of f, whether these are the training points, and the weight of each."""
+    check_is_fitted(model)
+    data = model._read_new(X)
+    codes = model._codes(y)
+    weight = _full_weights(sample_weight, _length(data, codes))
+    return codes, model._values(data), _is_training(model, data), model.class_weight_[codes] * weight
 
 
 def _columns(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray) -> dict[str, np.ndarray]:
