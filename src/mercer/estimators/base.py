@@ -72,6 +72,8 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
         """Return the first and the last problem of each batch."""
         if len(statements) == 1 or self.checkpoint is not None:  # each to its own file
             return [(i, i + 1) for i in range(len(statements))]
+        if len(statements) <= 4:  # the least batch of a single core
+            return [(0, len(statements))]
         data = training.points.data
         wide = data.shape[1] if getattr(data, "ndim", 1) == 2 else 8
         limit, least = _COPIES // (16 * wide), 4 * cores()

@@ -21,6 +21,7 @@ from mercer.solvers.history import history_table
 from mercer.solvers.linear_ridge import CentredRows, solve_linear_ridge
 from mercer.solvers.linear_verify import check_ridge
 
+_SMALL, _ENOUGH = 1500, 128 * 2**20  # rows or columns whose matrix takes no more bytes than any machine has
 _TYPES = [np.float64, np.float32]
 _THEIRS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")  # scikit-learn's ways to the same w
 _SOLVERS = ("auto", "primal", "dual", *_THEIRS)
@@ -174,9 +175,9 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             solver = "nonnegative" if self.positive else self.solver
         self.solver_ = solver if self.solver == "auto" else self.solver
         alpha = strengths(self.alpha, targets.shape[1], type(self).__name__)
-        w, a, self.n_iter_ = solve_linear_ridge(
-            rows_of, right / size, alpha, solver, Budget(self.budget), self.max_iter
-        )
+        few = self.budget is None and min(data.shape) <= _SMALL
+        budget = Budget(_ENOUGH if few else self.budget)
+        w, a, self.n_iter_ = solve_linear_ridge(rows_of, right / size, alpha, solver, budget, self.max_iter)
         w = (w * size).astype(X.dtype, copy=False)
         offset = (middle - rows_of.mean @ w).astype(X.dtype, copy=False)
         self.coef_ = w[:, 0] if w.shape[1] == 1 else w.T
@@ -190,10 +191,11 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         steps = int(self.n_iter_.max())
         self._certificates = self._claims(data, targets, weights, solver=solver, iterations=steps)
         self._seconds = control.seconds
-        claim = self.certificate_
-        if not claim.converged:
+        if not all(c.converged for c in self._certificates):
             self._certificates = [replace(c, stopped=self._reason(c, steps)) for c in self._certificates]
-            warn_unfinished(self.certificate_.stopped, claim.relative_gap, self.tol)
+            claim = self.certificate_
+            if not claim.converged:
+                warn_unfinished(claim.stopped, claim.relative_gap, self.tol)
         return self
 
     def _counted(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any, Any]:
