@@ -29,7 +29,6 @@ from mercer import (
     verdict,
 )
 from mercer.certify import combined, seen_indefinite, why_indefinite, without_duality
-from mercer.certify.positive import _ALWAYS
 from mercer.estimators import GaussianProcessRegressor
 
 RNG = np.random.default_rng(0)
@@ -167,8 +166,3 @@ def test_of_several_problems_the_unfinished_ones_come_first():
     assert not combined([done, early]).finished
     assert without_duality(early, "the loss is not convex").stopped == "max_iter=3 reached"
     assert without_duality(done, "") is done
-
-
-@pytest.mark.parametrize("kind", _ALWAYS)
-def test_classes_that_are_not_asked_for_a_proof_have_one(kind):
-    assert kind().proof().proven

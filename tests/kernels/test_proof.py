@@ -84,5 +84,5 @@ def test_a_class_without_a_reason_is_unproven():
             return pair.dot
 
     assert Mine().proof() == Proof(
-        "Mine()", "none given", "the class states no reason; verdict(k, X) tests it on points.", own="unproven"
+        Mine(), "none given", "the class states no reason; verdict(k, X) tests it on points.", own="unproven"
     )

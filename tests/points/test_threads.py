@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from mercer import RBF, Gram
 from mercer.points import threads
@@ -212,6 +213,18 @@ print((found[0], [(n, m) for n, _, m in found[1:]], found[1][1] >= 4, used(), in
 """
     found = said(program, MERCER_NUM_THREADS="3")
     assert found == ((3, 3), [(4, 4), (2, 2), (1, 1), (3, 3)], True, (3, 3), [3])
+
+
+def test_numpy_is_held_beside_scipy_and_let_go():
+    def numbers():
+        return {"numpy" in i["filepath"]: i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+    before = numbers()
+    with threads.scipy_alone():
+        within = numbers()
+    assert numbers() == before
+    if set(before) == {False, True}:  # each has its own
+        assert within == {True: 1, False: before[False]}
 
 
 def test_blas_is_held_where_our_solvers_use_it_and_nowhere_else():

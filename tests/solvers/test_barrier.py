@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import referee
+from mercer.solvers import barrier as module
 from mercer.solvers.barrier import barrier
 
 GROUPS = {"none": 0, "free": 1, "split": 2}
@@ -240,3 +241,22 @@ def test_points_that_may_not_move_are_left_out():
     assert_optimal(problem, found)
     problem.upper[:] = problem.lower[:] = 0.0
     assert not np.any(run(problem))
+
+
+def test_it_ends_where_nothing_but_rounding_is_left(monkeypatch):
+    """The residual of a huge C stays above the tolerance: five more steps, not eighty."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
+    taken = []
+    path = module.path
+
+    def counted(*args):
+        for step in path(*args):
+            taken.append(step)
+            yield step
+
+    monkeypatch.setattr(module, "path", counted)
+    problem = referee.svc((X @ X.T + 1) ** 3, y, 1e7)
+    assert_optimal(problem, run(problem, tol=1e-10), rel=1e-5)
+    assert len(taken) < 40

@@ -5,6 +5,7 @@ import pytest
 
 import referee
 from mercer import RBF
+from mercer.solvers.hard import pivoted_factor
 from mercer.solvers.hulls import mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
 
 
@@ -93,3 +94,31 @@ def test_it_leaves_when_it_is_told_to():
     rng = np.random.default_rng(0)
     X, sign = rng.normal(size=(30, 2)), labels(30, rng)
     assert nearest(X, sign, True, 1e-9, 0.0, lambda: True).steps == 0
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("apart", [0.0, 3.0])
+def test_steps_on_few_columns_lead_to_the_same_mixtures(free, apart):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 2))
+    sign = labels(300, rng)
+    X[:, 0] += apart * sign
+    K = RBF(3.0)(X)
+    factor = pivoted_factor(K)
+    assert factor.values.shape[1] < 200
+    assert np.all(np.diff(factor.left) <= 0)
+    ways = [nearest(factor.values, sign, free, 1e-8, 1e-7, never, columns) for columns in (None, factor)]
+    for found in ways:
+        assert_mixtures(found.b, sign, free)
+    assert ways[1].apart == pytest.approx(ways[0].apart, rel=1e-5, abs=1e-6)
+
+
+def test_it_is_asked_to_leave_also_far_from_the_solution():
+    rng, asked = np.random.default_rng(0), []
+
+    def stop():
+        asked.append(True)
+        return len(asked) > 1
+
+    nearest(rng.normal(size=(600, 300)), labels(600, rng), True, 1e-9, 0.0, stop)
+    assert len(asked) <= 3

@@ -1,4 +1,4 @@
-"""What the five kernel machines share: from data to dual problems, through the solver, to a fitted model."""
+"""The common part of the five kernel machines: from data to dual problems, through the solver, to a fitted model."""
 
 from __future__ import annotations
 
@@ -72,15 +72,13 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
         """Return the first and the last problem of each batch."""
         if len(statements) == 1 or self.checkpoint is not None:  # each to its own file
             return [(i, i + 1) for i in range(len(statements))]
-        if len(statements) <= 4:  # the least batch of a single core
-            return [(0, len(statements))]
         data = training.points.data
         wide = data.shape[1] if getattr(data, "ndim", 1) == 2 else 8
-        limit, least = _COPIES // (16 * wide), 4 * cores()
+        limit = _COPIES // (16 * wide)
         batches, begin, held = [], 0, 0
         for i, statement in enumerate(statements):
             held += 32 if statement.rows is None else max(32, len(statement.rows))
-            if held > limit and i + 1 - begin >= least:
+            if held > limit and i + 1 - begin >= 4 * cores():
                 batches.append((begin, i + 1))
                 begin, held = i + 1, 0
         return [*batches, (begin, len(statements))] if begin < len(statements) else batches

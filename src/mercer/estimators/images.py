@@ -13,8 +13,7 @@ from mercer.estimators.training import KernelData, Training
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.points import Points
-
-_SMALL, _ENOUGH = 1500, 128 * 2**20  # points whose decomposition takes no more bytes than any machine has
+from mercer.points.budget import Budget
 
 KERNEL_RULES: Rules = {
     "kernel": kernel_rule(NAMES, "a function of two points"),
@@ -31,9 +30,9 @@ class Images(KernelData):
     dtype: ClassVar[str] = "float64"  # what `KernelData` turns numbers into
 
     def _gram(self, training: Training) -> Gram:
-        if self.budget is None and len(training.points) <= _SMALL:
-            return Gram(training.kernel, training.points, budget=_ENOUGH)  # without asking the system what is free
-        return super()._gram(training)
+        if self.budget is not None:
+            return super()._gram(training)
+        return Gram(training.kernel, training.points, budget=Budget.for_points(None, len(training.points)))
 
     def _read_new(self, X: Any) -> Any:
         data = super()._read_new(X)

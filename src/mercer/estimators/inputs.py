@@ -1,4 +1,4 @@
-"""How data come in: matrices validated as scikit-learn does, anything else as the kernel reads it."""
+"""Input data: matrices validated as scikit-learn does, anything else as the kernel reads it."""
 
 from __future__ import annotations
 

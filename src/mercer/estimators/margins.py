@@ -1,4 +1,4 @@
-"""What the conditions of optimality say of each sample, as tables (M7), and the zones of the decision (M10)."""
+"""Tables of the conditions of optimality, sample by sample (M7), and the zones of the decision (M10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where every coefficient is at a bound, a whole interval of offsets is optimal: the middle is taken."""
+"""The offset in the middle of those that are optimal: an interval, where every coefficient is at a bound."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
     if kind == "none":
         return solution.offset, solution.half_width
     p, m = solution.plus, solution.minus
-    free_plus = ((p > 0) & (p < upper)).any()
-    if kind == "free" and free_plus:
-        return solution.offset, 0.0
-    free_minus = ((m > 0) & (m < lower)).any()
-    if kind == "free" and free_minus:
+    if kind == "free" and (_inside(p, upper) or _inside(m, lower)):
         return solution.offset, 0.0
     if np.isinf(upper).any() or np.isinf(lower).any():  # that of a hard margin or tube is in the middle
         return solution.offset, solution.half_width
@@ -44,11 +40,15 @@ def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
         weights = np.concatenate([upper, lower])
         return _flat(places, weights, float(p.sum() - m.sum() - upper.sum()), solution.offset), 0.0
     plus, minus = solution.offset - solution.half_width, -solution.offset - solution.half_width
-    if not free_plus:
+    if not _inside(p, upper):
         plus = _flat(-gradient - width, upper, float(p.sum() - upper.sum()), plus)
-    if not free_minus:
+    if not _inside(m, lower):
         minus = _flat(gradient - width, lower, float(m.sum() - lower.sum()), minus)
     return (plus - minus) / 2, -(plus + minus) / 2
+
+
+def _inside(coefficients: np.ndarray, bound: np.ndarray) -> bool:
+    return bool(((coefficients > 0) & (coefficients < bound)).any())
 
 
 def _flat(places: np.ndarray, weights: np.ndarray, slope: float, found: float) -> float:

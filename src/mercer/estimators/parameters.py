@@ -1,4 +1,4 @@
-"""What the parameters of the machines may be, and the sentences for what they may not."""
+"""The domains of the machines' parameters, and the sentences for values outside of them."""
 
 from __future__ import annotations
 

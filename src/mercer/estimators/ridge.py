@@ -21,7 +21,6 @@ from mercer.solvers.history import history_table
 from mercer.solvers.linear_ridge import CentredRows, solve_linear_ridge
 from mercer.solvers.linear_verify import check_ridge
 
-_SMALL, _ENOUGH = 1500, 128 * 2**20  # rows or columns whose matrix takes no more bytes than any machine has
 _TYPES = [np.float64, np.float32]
 _THEIRS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")  # scikit-learn's ways to the same w
 _SOLVERS = ("auto", "primal", "dual", *_THEIRS)
@@ -175,8 +174,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             solver = "nonnegative" if self.positive else self.solver
         self.solver_ = solver if self.solver == "auto" else self.solver
         alpha = strengths(self.alpha, targets.shape[1], type(self).__name__)
-        few = self.budget is None and min(data.shape) <= _SMALL
-        budget = Budget(_ENOUGH if few else self.budget)
+        budget = Budget.for_points(self.budget, min(data.shape))
         w, a, self.n_iter_ = solve_linear_ridge(rows_of, right / size, alpha, solver, budget, self.max_iter)
         w = (w * size).astype(X.dtype, copy=False)
         offset = (middle - rows_of.mean @ w).astype(X.dtype, copy=False)

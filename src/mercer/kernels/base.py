@@ -315,10 +315,10 @@ class Kernel(ABC):
     # -- for subclasses ---------------------------------------------------------------------------------
 
     def _axiom(self, rule: str, reason: str, own: Any = "proven") -> Proof:
-        return Proof(repr(self), rule, reason, own=own)
+        return Proof(self, rule, reason, own=own)
 
     def _rule(self, rule: str, reason: str, *parts: Kernel) -> Proof:
-        return Proof(repr(self), rule, reason, tuple(part.proof() for part in parts))
+        return Proof(self, rule, reason, tuple(part.proof() for part in parts))
 
 
 def _as_kernel(value: Any) -> Kernel | None:

@@ -15,8 +15,8 @@ class Proof:
 
     Parameters
     ----------
-    claim
-        The kernel the step is about, as its `repr`.
+    kernel
+        The kernel the step is about.
     rule
         The name of the axiom (at a leaf) or of the closure rule.
     reason
@@ -36,11 +36,16 @@ class Proof:
             inner product: k(x, z) = <x, z> is the inner product itself; the feature map is the identity.
     """
 
-    claim: str
+    kernel: Any
     rule: str
     reason: str
     parts: tuple[Proof, ...] = ()
     own: Status = "proven"
+
+    @property
+    def claim(self) -> str:
+        """The kernel as its `repr`."""
+        return repr(self.kernel)
 
     @property
     def status(self) -> Status:

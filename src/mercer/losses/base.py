@@ -1,4 +1,4 @@
-"""What a loss is."""
+"""The base class of losses, and the laws that are checked at a fit."""
 
 from __future__ import annotations
 

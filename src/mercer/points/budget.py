@@ -19,6 +19,7 @@ _UNITS = {
     "gi": 2**30,
     "ti": 2**40,
 }
+_FEW, _ENOUGH = 1500, 128 * 2**20  # points whose matrix, decomposed, takes no more bytes than any machine has
 _SHARE = 0.5  # of what is free, when the caller names no budget
 
 
@@ -53,6 +54,11 @@ class Budget(int):
         if not 1 <= size < math.inf:
             raise ValueError(f"budget must be a positive, finite number of bytes; it is {size!r}.")
         return super().__new__(cls, int(size))
+
+    @classmethod
+    def for_points(cls, size: int | float | str | None, n: int) -> Budget:
+        """Return a budget for a matrix of n points; of few, without asking what is free, which takes a while."""
+        return cls(_ENOUGH if size is None and n <= _FEW else size)
 
     def __repr__(self) -> str:
         return f"Budget({readable(self)!r})"

@@ -22,8 +22,8 @@ from mercer.solvers.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual import Infeasible, Solution, SVMDual
 from mercer.solvers.history import Row
 from mercer.solvers.hulls import (
+    Columns,
     Nearest,
-    Pivoted,
     between,
     mixtures,
     nearest,
@@ -155,7 +155,7 @@ def matrix(problem: SVMDual) -> np.ndarray:
     return np.asarray(values, dtype=np.float64)
 
 
-def pivoted_factor(K: np.ndarray) -> Pivoted | None:
+def pivoted_factor(K: np.ndarray) -> Columns | None:
     """Return F with F F' = K up to rounding; None where K is not positive semidefinite."""
     largest = float(K.diagonal().max())
     packed, order, rank, _ = dpstrf(K, lower=1, tol=10 * _EPS * largest)
@@ -163,7 +163,7 @@ def pivoted_factor(K: np.ndarray) -> Pivoted | None:
     factor[order - 1] = np.tril(packed[:, :rank])
     probe = np.cos(np.arange(len(K)))
     off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
-    return None if off else Pivoted(factor, np.square(packed.diagonal()[:rank]))
+    return None if off else Columns(factor, np.square(packed.diagonal()[:rank]))
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
@@ -187,9 +187,9 @@ def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float
         factor = pivoted_factor(K)
         if factor is None:
             return None
-        if factor.columns.shape[1] > _DENSE * len(K):
+        if factor.values.shape[1] > _DENSE * len(K):
             return nearest_on_matrix(K, y, free, goal, touching)
-        seen = nearest(factor.columns, y, free, goal, touching, lambda: control.exhausted(0) is not None, factor)
+        seen = nearest(factor.values, y, free, goal, touching, lambda: control.exhausted(0) is not None, factor)
         found = on_matrix(K, seen.b, y, free, seen.steps)
         if found.margin > touching and found.gap > _gap(control):
             found = refined_on_matrix(K, found, y, free)

@@ -36,10 +36,10 @@ _SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel 
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
 
 
-class Pivoted(NamedTuple):
+class Columns(NamedTuple):
     """F with F F' = K up to rounding, and what its first, its first two, ... columns leave of K's diagonal."""
 
-    columns: np.ndarray
+    values: np.ndarray
     left: np.ndarray
 
     def seen(self, stiffness: float) -> int:
@@ -92,7 +92,7 @@ def nearest(
     tol: float,
     touching: float,
     stop: Callable[[], bool],
-    factor: Pivoted | None = None,
+    factor: Columns | None = None,
 ) -> Nearest:
     """Return the nearest mixtures of points given by their features, as rows.
 
@@ -126,8 +126,8 @@ def nearest(
     with one_thread_each() if few else scipy_alone(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for steps, (u, slack, length) in enumerate(_path(points, sign, free, factor)):
             far = float(u @ slack) > max(length, 1e3 * touching**2)
-            if best is not None and far and points.shape[1] > _EQUATIONS:
-                continue  # as long as it takes products with all features to see so
+            if best is not None and far and points.shape[1] > _EQUATIONS and not stop():
+                continue  # products with all features take as long as the step
             waited += 1
             inside = mixtures(sign * u, free)
             sparse = [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _PRESSING]
@@ -144,10 +144,9 @@ def nearest(
                 # A solution has no coefficients that are nearly 0.
                 if best.apart <= touching or (seen.gap <= tol and b is not inside):
                     return seen if seen.gap <= tol else best
-            close = (
-                best is not None and best.margin <= 0 and best.apart <= 100 * touching
-            )  # it will hardly separate them
-            if waited >= (_STALLED // 2 if close else _STALLED) or stop():
+            # Mixtures that nearly meet will hardly come apart again.
+            meeting = best is not None and best.margin <= 0 and best.apart <= 100 * touching
+            if waited >= (_STALLED // 2 if meeting else _STALLED) or stop():
                 break
     assert best is not None
     return best
@@ -173,6 +172,7 @@ def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, t
         points = path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(start), none]), 1)
     b, steps, near = start, 0, math.inf
     largest = float(np.abs(K.diagonal()).max())
+    noise = _SQUARES * largest
     with quietly(len(K)):
         for steps, (point, objective, _) in enumerate(points):
             mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
@@ -186,7 +186,6 @@ def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, t
                 found = refined_on_matrix(K, inside, sign, free, tol)
                 if found is not inside and found.gap <= max(tol, _hidden(largest, found)):
                     return found
-            noise = _SQUARES * largest
             least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
             if objective <= 0.5 * touching**2 or point.complementarity <= least:
                 break
@@ -304,7 +303,7 @@ def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: b
 
 
 def _path(
-    points: np.ndarray, sign: np.ndarray, free: bool, factor: Pivoted | None = None
+    points: np.ndarray, sign: np.ndarray, free: bool, factor: Columns | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """Yield weights u, slacks and |w|^2 along the central path (Mehrotra, 1992).
 
@@ -314,7 +313,15 @@ def _path(
     """
     n, d = points.shape
     ends = np.column_stack([sign, -np.ones(n)] if free else [-np.ones(n)])  # of the offset and of rho
-    few = d if factor is None else 1
+    few = d if factor is None else 1  # features that are seen
+    rows = points[:, :few]
+
+    def times(v: np.ndarray) -> np.ndarray:
+        return sign * (rows @ v[:few]) + ends @ v[few:]
+
+    def transposed(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([rows.T @ (sign * x), ends.T @ x])
+
     u = np.full(n, 1.0 / n)
     slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
     v = np.zeros(few + ends.shape[1])
@@ -327,13 +334,6 @@ def _path(
         rows = points[:, :few]
         penalty = np.append(np.ones(few), np.zeros(ends.shape[1]))
         gain = np.append(np.zeros(len(penalty) - 1), 1.0)
-
-        def times(v: np.ndarray, rows: np.ndarray = rows) -> np.ndarray:
-            return sign * (rows @ v[: rows.shape[1]]) + ends @ v[rows.shape[1] :]
-
-        def transposed(x: np.ndarray, rows: np.ndarray = rows) -> np.ndarray:
-            return np.concatenate([rows.T @ (sign * x), ends.T @ x])
-
         missing = times(v) - slack
         newton = _Newton(rows, sign, ends, stiff)
         if newton.factor is None:

@@ -25,9 +25,11 @@ def hold_few(systems: Systems) -> None:
 
 
 def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:
-    """Return how much of strength |f|^2 the rounding errors of f hide; the losses lose about half of it.
+    """Return what the rounding errors e of f may hide of the objective: strength |a'e| bounds it.
 
-    The error of f(x_i) is of the size of EPS |x_i| times the root of the sum of (a_j |x_j|)^2, in feature space.
+    They change strength |f|^2 / 2 by strength a'e / 2, and at the optimum, where the slopes of the losses are
+    -strength a, the losses by -strength a'e. e_i is of the size of EPS |x_i| times the root of the sum of
+    (a_j |x_j|)^2, in feature space.
     """
     parts = np.abs(a.T) * lengths
     return EPS * strength * float(parts.sum()) * float(np.linalg.norm(parts))

@@ -139,9 +139,9 @@ def _require_tube(problem: SVMDual, K: np.ndarray, y: np.ndarray, width: np.ndar
         factor = points - points.mean(axis=0) if free else points
     else:
         found = pivoted_factor(K)
-        if found is None or found.columns.shape[1] == len(y):
+        if found is None or found.values.shape[1] == len(y):
             return  # no function to speak of, or one for any targets
-        factor = found.columns
+        factor = found.values
     n = len(y)
     sides = np.column_stack([factor, np.ones((n, int(free)))])
     cost = np.append(np.zeros(sides.shape[1]), 1.0)
