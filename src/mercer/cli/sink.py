@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mercer.cli.errors import fail
+from mercer.points.files import placed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,17 +42,8 @@ def sink(path: str) -> Iterator[Write]:
         sys.stdout.flush()
         return
     kind = form(path)
-    place = Path(path)
-    handle, draft = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.absolute().parent)
-    os.close(handle)
-    try:
-        with _KINDS[kind](draft, path) as write:
-            yield write
-        os.chmod(draft, 0o666 & ~_umask())
-        os.replace(draft, place)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    with placed(path) as (draft,), _KINDS[kind](str(draft), path) as write:
+        yield write
 
 
 def form(path: str) -> str:
@@ -125,9 +114,3 @@ def _arrow(draft: str, path: str) -> Any:
 
 
 _KINDS: dict[str, Callable[[str, str], Any]] = {"text": _text, "parquet": _parquet, "arrow": _arrow}
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

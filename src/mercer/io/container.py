@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import stat
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from mercer.points.files import placed
 from mercer.points.state import Arrays
 
 FORMAT = "mercer.model"
@@ -61,39 +59,10 @@ def write(path: str | os.PathLike[str], manifest: dict[str, Any], arrays: Arrays
         )
     metadata = {"format": FORMAT, "version": str(VERSION), "sha256": _digest(VERSION, text, arrays), "manifest": text}
     try:
-        put_in_place(path, lambda temporary: save_file(arrays, temporary, metadata))
+        with placed(path) as (draft,):
+            save_file(arrays, draft, metadata)
     except SafetensorError as error:
         raise OSError(f"{os.fspath(path)!r} could not be written: {error}.") from None
-
-
-def put_in_place(path: str | os.PathLike[str], write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file in the same folder, and give it its name when it is on the disk.
-
-    Whatever happens on the way (no space, Ctrl-C), a file of that name stays as it was.
-    """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; name a file in it, such as 'model.mercer'.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it.")
-    temporary = target.with_name(f".mercer-{secrets.token_hex(6)}.tmp")
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    try:
-        mode = stat.S_IMODE(temporary.stat().st_mode)  # as the user's umask has it
-        write(temporary)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)  # safetensors may have put a file of its own there
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the name, too, is to survive a power cut
-        finally:
-            os.close(folder)
 
 
 # -- reading ----------------------------------------------------------------------------------------------

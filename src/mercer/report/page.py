@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 import time
 from datetime import UTC, datetime
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mercer.points.files import placed
 from mercer.points.words import count, seconds
 from mercer.report.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
 from mercer.report.calibration import calibration_section
@@ -72,15 +72,8 @@ def write_report(path: Any, story: Story, effort: float = 20.0) -> Path:
     """
     path = Path(path)
     text = render(story, effort)
-    handle, name = tempfile.mkstemp(dir=path.parent or None, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with placed(path) as (draft,):
+        draft.write_text(text, encoding="utf-8")
     return path
 
 
