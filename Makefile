@@ -1,7 +1,7 @@
 # From a bare clone with Python 3.11+, pip, make and g++: `make demo`, `make test`.
 #
 #   make demo      from a table to a report, in a minute     make lint       style and types
-#   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under ASan and UBSan
+#   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under sanitizers
 #   make bench     the benchmarks                            make wheel      build, then test, the wheel
 #   make build     compile what has changed                  make format     what ruff can repair by itself
 #   make clean     remove all that these have made
@@ -19,14 +19,15 @@ PYTEST := --doctest-modules -n $(WORKERS)
 # The install is editable: Python files are read from src/, so that only the files named in CORE (and
 # pyproject.toml) ask for a rebuild, which compiles what has changed. `make wheel` tests what is shipped.
 SETTINGS := build-dir=build/editable
-SANITIZED := build-dir=build/sanitize cmake.build-type=Debug cmake.define.MERCER_SANITIZE=ON install.strip=false
+SANITIZERS := address,undefined thread
+SANITIZED = build-dir=build/sanitize-$* cmake.build-type=Debug cmake.define.MERCER_SANITIZE=$* install.strip=false
 
-.PHONY: demo test bench lint format sanitize wheel build clean
+.PHONY: demo test bench lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
-	@$(BIN)/mercer demo
+	@$(BIN)/mercer demo --force
 
 test: $(VENV)/.installed $(VENV)/.dev
 	@$(BIN)/pytest $(PYTEST) tests src/mercer $(ARGS)
@@ -48,13 +49,19 @@ build: $(VENV)/.installed
 
 # The sanitizers' run-time must be loaded before Python itself; libstdc++ too, or the first C++ exception
 # aborts. PYTHONMALLOC=malloc lets them see the ends of arrays that Python allocates; their reports go past
-# pytest's capture of file descriptors, which would swallow them.
-sanitize:
-	@$(MAKE) -s --no-print-directory VENV=.venv-sanitize SETTINGS="$(SANITIZED)" build .venv-sanitize/.dev
-	@module=$$(echo .venv-sanitize/lib/python*/site-packages/mercer/_core.*so); \
-	preload=$$(ldd $$module | awk '/libasan/ {asan = $$3} /libstdc/ {cxx = $$3} END {print asan " " cxx}'); \
+# pytest's capture of file descriptors, which would swallow them. Races are looked for where threads meet,
+# too, and not in BLAS, whose locks the thread sanitizer does not know; its own memory counts in no budget.
+sanitize: $(SANITIZERS:%=sanitize-%)
+
+sanitize-thread: ALSO := tests/points/test_threads.py tests/gram -k 'not megabytes'
+
+$(SANITIZERS:%=sanitize-%): sanitize-%:
+	@$(MAKE) -s --no-print-directory VENV=.venv-sanitize-$* SETTINGS="$(SANITIZED)" build .venv-sanitize-$*/.dev
+	@echo "== $*"; module=$$(echo .venv-sanitize-$*/lib/python*/site-packages/mercer/_core.*so); \
+	preload=$$(ldd $$module | awk '/lib[at]san/ {san = $$3} /libstdc/ {cxx = $$3} END {print san " " cxx}'); \
 	LD_PRELOAD="$$preload" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-		.venv-sanitize/bin/python -m pytest --capture=sys tests/core $(ARGS)
+		TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 OPENBLAS_NUM_THREADS=1 \
+		.venv-sanitize-$*/bin/python -m pytest --capture=sys tests/core $(ALSO) $(ARGS)
 
 # Source archive, wheel from the archive, and the tests from the wheel, in a folder with no sources about.
 wheel: $(VENV)/.dev
@@ -68,7 +75,7 @@ wheel: $(VENV)/.dev
 	$$away/venv/bin/pytest $(PYTEST) --rootdir . -c pyproject.toml tests $$package $(ARGS)
 
 clean:
-	rm -rf .venv .venv-sanitize build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sanitize-* build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Requirements come from pyproject.toml alone; these rules copy its lists to files that pip reads.

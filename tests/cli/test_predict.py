@@ -18,7 +18,7 @@ def table(text):
 def test_predictions_are_those_of_the_model(mercer, data, buys, spent, tmp_path):
     X = pd.read_csv(data / "new.csv")
     for path, _ in (buys, spent):
-        done = mercer("predict", path, data / "new.csv", "--out", "p.csv")
+        done = mercer("predict", path, data / "new.csv", "--out", "p.csv", "--force")
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
         assert "60 rows predicted" in done.stderr
         found = pd.read_csv(tmp_path / "p.csv")
@@ -105,11 +105,32 @@ def test_pieces_give_what_the_whole_gives(data, buys, monkeypatch, capsys):
     assert np.allclose(found.iloc[:, 1:].to_numpy(), library.load(buys[0]).predict_proba(X), rtol=0, atol=1e-12)
 
 
-def test_a_reader_that_has_seen_enough(data, spent):
-    program = f"{sys.executable} -m mercer.cli predict {spent[0]} {data / 'new.csv'} | head -n 2"
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, timeout=100)
-    assert len(done.stdout.splitlines()) == 2
-    assert done.stderr == ""
+@pytest.mark.parametrize("command", ["predict {model} {new}", "show {model}", "kernels", "fit --help"])
+def test_a_reader_that_has_seen_enough_ends_it_silently(data, spent, command):
+    program = f"{sys.executable} -m mercer.cli {command.format(model=spent[0], new=data / 'new.csv')}"
+    done = subprocess.run(
+        ["bash", "-c", f"{program} | true; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_texts_that_a_spreadsheet_would_run_are_guarded_where_it_is_asked(mercer, data, spent, tmp_path):
+    texts = ["=1+1", "+2+3", "-sum(a)", "@a", "\tx", "-5", "plain", "it's"]
+    table = pd.read_csv(data / "new.csv")[: len(texts)].assign(**{"=name": texts, "age": -1.5})
+    table.to_parquet(tmp_path / "t.parquet")
+    keep = ("--keep", "=name", "--keep", "age")
+    plain = mercer("predict", spent[0], "t.parquet", *keep)
+    assert plain.returncode == 0, plain.stderr
+    assert "'" not in plain.stdout.replace("it's", "")
+    found = table_of_text(mercer("predict", spent[0], "t.parquet", *keep, "--spreadsheet").stdout)
+    guarded = [f"'{text}" if text[0] in "=+-@\t" and text != "-5" else text for text in texts]
+    assert found["'=name"].tolist() == guarded
+    assert found["age"].tolist() == ["-1.5"] * len(texts)
+    assert [row["prediction"] for _, row in found.iterrows()] == table_of_text(plain.stdout)["prediction"].tolist()
+
+
+def table_of_text(text):
+    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
 
 
 # -- what cannot be done ----------------------------------------------------------------------------------
@@ -146,3 +167,4 @@ def test_what_a_model_does_not_give(refused, data, buys, spent):
     assert "take one" in refused("predict", buys[0], new, "--proba", "--margins")
     assert "must end with" in refused("predict", buys[0], new, "--out", "p.xlsx")
     assert "--out FILE" in refused("predict", buys[0], new, "--json")
+    assert "CSV and TSV" in refused("predict", buys[0], new, "--spreadsheet", "--out", "p.parquet")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from mercer.cli.scores import area, classification, regression, within
+from mercer.cli.scores import area, baseline, classification, regression, within
 
 
 def draw(random, n=300):
@@ -73,3 +73,17 @@ def test_regression_without_spread():
 def test_digits_follow_the_error():
     assert within(0.123456, 0.01) == "0.123 ± 0.010"
     assert within(12345.678, 123.4) == "12,346 ± 123"
+
+
+@pytest.mark.parametrize("size", [1e307, 1e-307])
+def test_scores_near_the_limits_of_float64_are_those_of_the_same_numbers_in_other_units(size):
+    random = np.random.default_rng(0)
+    y = random.uniform(-1, 1, 50)
+    predicted = y + random.normal(0, 0.1, 50)
+    usual = regression(y, predicted)
+    for score, other in zip(usual, regression(y * size, predicted * size), strict=True):
+        unit = 1.0 if score.name == "R²" else size
+        assert other.value == pytest.approx(score.value * unit, rel=1e-9)
+        assert other.error == pytest.approx(score.error * unit, rel=1e-9)
+        assert len(str(other)) < 40
+    assert "inf" not in baseline(y * size, "regress")

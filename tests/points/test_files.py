@@ -14,20 +14,25 @@ from mercer.points.files import placed
 DRAFTS = ".mercer-*.tmp"
 
 
-def test_files_get_their_names_together(tmp_path):
-    with placed(tmp_path / "a", tmp_path / "b") as (a, b):
+def write_two(folder, error=None):
+    with placed(folder / "a", folder / "b") as (a, b):
         a.write_text("1")
         b.write_text("2")
-        assert not (tmp_path / "a").exists()
+        assert not (folder / "b").exists()
+        if error is not None:
+            raise error
+
+
+def test_files_get_their_names_together(tmp_path):
+    write_two(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_an_error_leaves_everything_as_it_was(tmp_path, error):
     (tmp_path / "a").write_text("old")
-    with pytest.raises(error), placed(tmp_path / "a", tmp_path / "b") as (a, _):
-        a.write_text("new")
-        raise error
+    with pytest.raises(error):
+        write_two(tmp_path, error)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert (tmp_path / "a").read_text() == "old"
 
@@ -40,9 +45,8 @@ def test_ctrl_c_waits_until_all_have_their_names(tmp_path, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt), placed(tmp_path / "a", tmp_path / "b") as (a, b):
-        a.write_text("1")
-        b.write_text("2")
+    with pytest.raises(KeyboardInterrupt):
+        write_two(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 

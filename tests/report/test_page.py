@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import AutoClassifier, AutoRegressor
+from mercer import AutoClassifier, AutoRegressor, auto
 from mercer.report import Story, render, write_report
+from mercer.report.data import _target
+from mercer.report.errors import errors_section
+from mercer.report.judged import Judged
 from report_stories import EVIL, story_of
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -204,5 +207,55 @@ def test_wrong_stories_and_efforts_are_refused(two):
         dataclasses.replace(two, train=(frame, y[:-1]))
     with pytest.raises(ValueError, match="train has no rows"):
         dataclasses.replace(two, train=(frame[:0], y[:0]))
-    with pytest.raises(ValueError, match="effort=0 must be a number of seconds > 0"):
-        render(two, 0)
+    with pytest.raises(ValueError, match="effort=-1 must be a number of seconds >= 0"):
+        render(two, -1)
+
+
+# -- the limits of float64 --------------------------------------------------------------------------------
+
+
+def test_targets_near_the_smallest_numbers_are_told():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(90, 3)), columns=list("abc"))
+    y = (X["a"].to_numpy() + 0.3 * X["b"].to_numpy()) * 1e-307
+    model = auto(X, y, cv=3, kernels=["RBF(2.0)"])
+    story = Story("Limits", "x.csv", "", "", model, (X[:70], y[:70]), test=(X[70:], y[70:]))
+    assert_finite(render(story, effort=0.5))
+
+
+def test_targets_at_the_limits_of_float64_are_drawn():
+    y = np.concatenate([1.7e308 * np.linspace(-1, 1, 60), [1.0]])
+    judged = Judged("61 rows", np.arange(61), y, 0.9 * y[::-1])
+    drawn = [_target(y, None), *errors_section(judged, Regression(), np.random.default_rng(0)).blocks[0].figures]
+    for figure in drawn:
+        assert_finite(figure.title + figure.svg)
+        assert figure.svg.count("10³⁰⁸") > 2  # ticks
+
+
+class Regression:
+    classifies = False
+
+
+def assert_finite(page):
+    for word in ("∞", "nan", "inf", " none"):
+        assert not re.search(rf"(?<![a-z]){word}(?![a-z])", re.sub(r"(?s)<style>.*?</style>", "", page)), word
+
+
+def test_columns_near_the_limits_of_float64_are_drawn():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(90, 3)), columns=list("abc"))
+    y = X["a"].to_numpy() + 0.3 * X["b"].to_numpy()
+    X["a"] *= 1.7e308 / X["a"].abs().max()
+    X["b"] *= 1e-307
+    X.loc[7, "c"] = 1e300
+    with np.errstate(over="raise", invalid="raise"):
+        model = auto(X, y, cv=3, kernels=["RBF(2.0)"])
+        page = render(Story("Limits", "x.csv", "", "", model, (X, y)), effort=0.5)
+    assert "Pictures of the prediction" in page
+
+
+def test_a_page_without_effort_tells_what_is_known(two):
+    page = render(two, 0)
+    assert "Search" in page
+    assert "Learning curve" not in page
+    assert "Influential rows" not in page

@@ -383,6 +383,34 @@ def test_a_time_limit_ends_the_search():
     assert model.predict(X).shape == (1500,)
 
 
+def test_ctrl_c_while_the_scale_of_targets_is_looked_for_ends_all_of_the_search(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    looks, ordinary, rounds = [], auto_search.Search.look, Race.rounds
+
+    def counted(self, *args, **kwargs):
+        looks.append(self)
+        return ordinary(self, *args, **kwargs)
+
+    def interrupted(self):
+        for cells in rounds(self):
+            yield cells
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(auto_search.Search, "look", counted)
+    monkeypatch.setattr(Race, "rounds", interrupted)
+    model = AutoRegressor(kernels=FEW, cv=3).fit(X, np.exp(3 * X[:, 0]))
+    assert model.interrupted_
+    assert len(looks) == 1
+
+
+def test_a_budget_that_does_not_do_is_refused_before_the_search():
+    table, labels, _ = people(100)
+    with pytest.raises(
+        MemoryError, match=r"a search on 100 samples would need .*, more than the budget of 1000 B; raise"
+    ):
+        AutoClassifier(budget=1000).fit(table, labels)
+
+
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     table, labels, _ = people(100)
     rounds, ordinary = [], Race.rounds

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from mercer.selection import default_grid, scales
 from mercer.selection.halving import nested
 from mercer.selection.machines import Machines
 from mercer.solvers import Control
+from mercer.solvers.whole import Whole
 
 TIMES = {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}
 KERNELS = [RBF(1.0), RBF(4.0), Laplacian(5.0)]
@@ -345,6 +347,24 @@ def test_failing_candidates():
         KernelSearchCV(SVC(), None, {"C": [-1.0]}).fit(X, y)
 
 
+def test_failures_are_told_in_a_sentence_however_much_a_fit_says():
+    X, y = cancer()
+
+    def talkative(A, B):
+        raise ValueError("no " * 5000)
+
+    with pytest.raises(ValueError, match="All the 5 fits failed") as raised:
+        KernelSearchCV(SVC(kernel=talkative), None, {"C": [1.0]}).fit(X, y)
+    assert len(str(raised.value)) <= 600
+
+
+def test_the_budget_of_a_search_holds_for_its_models():
+    X, y = cancer()
+    search = KernelSearchCV(make_pipeline(StandardScaler(), SVC()), None, {"svc__C": [1.0]}, budget="4 MB").fit(X, y)
+    assert search.best_estimator_.get_params()["svc__budget"] == 4 * 10**6
+    assert KernelSearchCV(SVC(), None, {"C": [1.0]}).fit(X, y).best_estimator_.budget is None
+
+
 @pytest.mark.parametrize(
     ("estimator", "grid", "data"),
     [
@@ -439,6 +459,34 @@ def test_nothing_runs_on_after_an_error_or_an_interruption(monkeypatch, jobs):
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         KernelSearchCV(SVC(), KERNELS, {"C": [0.1, 1.0]}, cv=3, n_jobs=jobs, exhaustive=True, refit=False).fit(X, y)
     assert not busy
+
+
+def test_ctrl_c_inside_a_solver_ends_the_search_and_not_that_fit_alone(monkeypatch):
+    X, y = cancer()
+    calls, ordinary = [], Whole._advance
+
+    def interrupted(self):
+        calls.append(self)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return ordinary(self)
+
+    monkeypatch.setattr(Whole, "_advance", interrupted)
+    grid = {"kernel": KERNELS, "C": [0.1, 1.0]}
+    with pytest.warns(ConvergenceWarning, match="interrupted after 4 of"):
+        search = KernelSearchCV(SVC(), None, grid, cv=3, exhaustive=True, budget="1 MB", refit=False).fit(X, y)
+    assert search.interrupted_
+
+
+def test_ctrl_c_before_there_is_a_result_is_a_keyboard_interrupt():
+    class Interrupted(LinearRidge):
+        def fit(self, X, y):
+            self.certificate_ = SimpleNamespace(stopped="interrupted")  # as the models of this library take Ctrl-C
+            return super().fit(X, y)
+
+    X, y = diabetes()
+    with pytest.raises(KeyboardInterrupt):
+        KernelSearchCV(Interrupted(), None, {"alpha": [0.1, 1.0]}).fit(X, y)
 
 
 # -- time -------------------------------------------------------------------------------------------------

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Linear, Precomputed
-from mercer.solvers.cholesky import diagnose, equal_rows, factorise, rounding, truncated
+from mercer.solvers.cholesky import (
+    cholesky,
+    diagnose,
+    equal_rows,
+    factorise,
+    inverse_of_factor,
+    inverse_of_product,
+    rounding,
+    truncated,
+)
 from mercer.solvers.products import Products
 
 X = np.random.default_rng(0).standard_normal((60, 2))
@@ -62,3 +71,30 @@ def test_diagnoses():
 def test_equal_rows():
     assert np.array_equal(equal_rows(Products(Gram(RBF(), X))), np.arange(60))
     assert np.array_equal(equal_rows(Products(Gram(RBF(), np.vstack([X, X[5:6]])))), [*range(60), 5])
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-4), (np.float64, 1e-11)])
+@pytest.mark.parametrize("n", [1, 511, 512, 1300])
+def test_the_factor_by_blocks_is_that_of_lapack(n, dtype, error):
+    points = np.random.default_rng(1).standard_normal((n, 2))
+    M = RBF(scale=1.0)(points) + np.eye(n)
+    found = M.astype(dtype)
+    assert cholesky(found)
+    np.testing.assert_allclose(np.tril(found), np.linalg.cholesky(M), atol=error)
+
+
+def test_a_matrix_that_is_not_positive_has_no_factor_by_blocks():
+    M = np.eye(1300)
+    M[1200, 1200] = -1.0
+    assert not cholesky(M)
+
+
+@pytest.mark.parametrize("n", [1, 512, 1300])
+def test_inverses_by_blocks_are_inverses(n):
+    points = np.random.default_rng(1).standard_normal((n, 2))
+    M = RBF(scale=1.0)(points) + np.eye(n)
+    of_factor, of_product = np.linalg.cholesky(M), np.linalg.cholesky(M)
+    inverse_of_factor(of_factor)
+    inverse_of_product(of_product)
+    np.testing.assert_allclose(np.tril(of_factor) @ np.linalg.cholesky(M), np.eye(n), atol=1e-11)
+    np.testing.assert_allclose(np.tril(of_product), np.tril(np.linalg.inv(M)), atol=1e-11)

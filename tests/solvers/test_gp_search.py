@@ -96,3 +96,34 @@ def test_time_and_interruption():
     found = tune(Points(X), Y, space, cancelled)
     assert found.stopped == "interrupted"
     np.testing.assert_array_equal(found.theta, space.start)
+
+
+def test_an_interruption_leaves_the_best_parameters_so_far():
+    X, Y = made(50)
+    space = space_of(1.0 * RBF(scale=1.0), 0.5, Points(X), Y)
+    seen = []
+
+    class Interrupted(Evidence):
+        def factor(self, kernel, noise, careful=True):
+            if len(seen) == 4:
+                raise KeyboardInterrupt
+            found = super().factor(kernel, noise, careful)
+            seen.append(found.likelihood)
+            return found
+
+    found = tune(Points(X), Y, space, Control(), evidence=Interrupted)
+    assert found.stopped == "interrupted"
+    assert found.likelihood == max(seen) > seen[0]
+
+
+def test_an_interruption_before_anything_was_found_leaves_the_start():
+    X, Y = made(50)
+    space = space_of(1.0 * RBF(scale=1.0), 0.5, Points(X), Y)
+
+    class Interrupted(Evidence):
+        def factor(self, kernel, noise, careful=True):
+            raise KeyboardInterrupt
+
+    found = tune(Points(X), Y, space, Control(), evidence=Interrupted)
+    assert found.stopped == "interrupted"
+    np.testing.assert_array_equal(found.theta, space.start)

@@ -54,7 +54,7 @@ def test_holds_the_triangle_for_many_products_only():
 
 def test_a_small_budget_is_spent_on_the_factor():
     X = np.random.default_rng(0).standard_normal((2000, 20))
-    gram = Gram(RBF(scale=1.0), X, budget=3 * 100 * 2000 * 4)  # a third of it holds 100 rows
+    gram = Gram(RBF(scale=1.0), X, budget=3 * (100 * 2000 * 4 + 48 * 100**2))  # a third holds 100 rows and R R'
     systems = Systems(gram, Control(), method="cg")
     pivoted = systems.low_rank(1e-3, 1e-10, single=True)
     assert 80 < pivoted.most < 100

@@ -3,8 +3,10 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -207,11 +209,11 @@ LONG = sample(5000).to_csv(index=False).encode()
         (b"a,b", {}, "it has names of columns, but no rows"),
         (b"a,b\n1,2\n3\n", {"format": "csv"}, "line 3 has 1 cell where the first line names 2 columns: '3'"),
         (b"a,b\n1,2\n3,4\n5,6,7\n", {}, "line 4 has 3 cells where the first line names 2 columns: '5,6,7'"),
-        (b"a,b\n1,2\n3,\xff\n", {}, "it is not UTF-8 text in column 'b', after line 1"),
+        (b"a,b\n1,2\n3,\xff\n", {}, "line 3 is not UTF-8 text"),
         (b"\xe9t\xe9,b\n1,2\n", {}, "its first line is not UTF-8 text"),
         ("a,b\n1,2\n".encode("utf-16"), {}, "it is UTF-16 text. Save it as UTF-8"),
-        (b'a,b\n1,"x\n2,y\n', {}, "is opened in its last row and never closed"),
-        (b'a,b\n1,"x\n' + b"2,y\n" * 2**21, {}, "after line 1 a row is longer than 1 MB; a quote may be open there"),
+        (b'a,b\n1,"x\n2,y\n', {}, 'line 2 opens a quote (") that is not closed'),
+        (b'a,b\n1,"x\n' + b"2,y\n" * 2**21, {}, 'line 2 opens a quote (") that is not closed'),
         (b"a,a\n1,2\n", {}, "two columns are called 'a'"),
         (b"1,2\n3,4\n", {}, "its first line holds numbers only, so that its columns have no names"),
         (b"\x89PNG\r\n\x00\x00", {}, "it is no text and no format known here; known are csv"),
@@ -233,6 +235,106 @@ def test_errors_are_sentences(data, options, words):
     assert str(caught.value).endswith(".")
     with pytest.raises(TableError):
         list(read_pieces(io.BytesIO(data), 3, **options))
+
+
+ROWS = [f"{i},word {i},{i % 7}" for i in range(2, 40)]  # lines 2 to 39
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "until"),
+    [(39, ROWS[-1], ""), (20, '20,"word 20",6', " before line 20"), (30, 'word 30",2', " before line 30")],
+    ids=["to the end", "to a quoted cell", "to a quote that closes"],
+)
+def test_a_forgotten_quote_is_said_with_its_line(line, text, until):
+    rows = ["a,b,c", *ROWS]
+    rows[4] = '5,"word 5,5'
+    rows[line - 1] = text
+    with pytest.raises(TableError, match=rf'line 5 opens a quote \("\) that is not closed{until}\. Close it'):
+        read("\n".join(rows).encode())
+
+
+def test_quoted_cells_with_line_breaks_are_cells():
+    cells = ["one\ntwo", "a, b\nc, d\n" * 5, 'say ""yes""\n', "\r\n", "x\n" * 100, '5""', ""]
+    lines = [f'{i},"{cell}",end' for i, cell in enumerate(cells * 4000)]  # more than a block
+    found = read("\n".join(["n,text,more", *lines]).encode())
+    assert found["n"].tolist() == list(range(len(lines)))
+    wanted = [cell.replace('""', '"').strip() or None for cell in cells]
+    assert [None if pd.isna(cell) else cell for cell in found["text"][: len(cells)]] == wanted
+    assert (found["more"] == "end").all()
+
+
+def test_a_quote_within_a_cell_is_a_letter():
+    found = read(b'pipe,size\nx"y,1\n5" wide,2\n' + b'6" long,3\n' * 200_000)
+    assert found["pipe"][:3].tolist() == ['x"y', '5" wide', '6" long']
+    assert len(found) == 200_002
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_line_ends_of_any_system(ends):
+    lines = ["", "a,b", *(f'{i},"x{ends}y"' for i in range(60_000)), "", "7,z"]
+    found = read(ends.join(lines).encode())
+    assert len(found) == 60_001
+    assert found["a"].tolist() == [*range(60_000), 7]
+
+
+def test_lines_in_errors_are_those_of_the_file():
+    text = b'a,b\n\n1,"x\ny"\n\n2,z\n3\n'
+    with pytest.raises(TableError, match="line 7 has 1 cell where the first line names 2 columns: '3'"):
+        read(text)
+    with pytest.raises(TableError, match="line 5 is not UTF-8 text"):
+        read(b'a,b\n\n1,"x\ny"\n2,\xff\n')
+
+
+def test_forty_thousand_columns_are_read():
+    names = [f"column number {i}" for i in range(40_000)]
+    text = "\n".join([",".join(names), *[",".join(map(str, range(i, i + 40_000))) for i in range(3)]])
+    found = read(text.encode())
+    assert found.columns.tolist() == names
+    assert found.iloc[2].tolist() == list(range(2, 40_002))
+    with pytest.raises(TableError, match="two columns are called 'column number 7'"):
+        read(gzip.compress(text.replace("number 39999", "number 7").encode()))
+
+
+def test_a_name_longer_than_names_may_be_is_an_error_in_words():
+    with pytest.raises(TableError, match="its first line cannot be read as names of columns"):
+        read(b"a" * 200_000 + b",b\n1,2\n", format="csv")
+
+
+@pytest.mark.long
+def test_an_error_in_a_long_table_ends_the_program_with_its_code(tmp_path):
+    lines = [b"a,b,c,d", *[b"%d,1.5,2.5,some words to fill the line" % i for i in range(400_000)]]
+    program = "import sys\nfrom mercer.tables import read_table\ntry:\n    read_table(sys.argv[1])\n"
+    program += "except ValueError as error:\n    sys.exit(f'{error}')"
+    failures = []
+    for place in (10, 1000, 250_000):
+        wrong = [*lines[:place], lines[place] + b",5", *lines[place + 1 :]]
+        (tmp_path / "long.csv").write_bytes(b"\n".join(wrong))
+        for _ in range(20):
+            try:
+                done = subprocess.run(
+                    [sys.executable, "-c", program, "long.csv"],
+                    cwd=tmp_path,
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                )
+            except subprocess.TimeoutExpired:
+                failures.append("does not end")
+                continue
+            if done.returncode != 1 or not re.fullmatch(rf".*line {place + 1:,} has 5 cells.*\n", done.stderr):
+                failures.append(f"exit code {done.returncode}: {done.stderr}")
+    sys.stdout.write(f"60 runs: {len(failures)} failures\n")
+    assert failures == []
+
+
+def test_no_thread_reads_on_when_a_table_is_left(tmp_path):
+    (tmp_path / "long.csv").write_bytes(b"a,b\n" + b"1,some words to fill the line\n" * 200_000)
+    with open(tmp_path / "long.csv", "rb") as file:
+        next(read_pieces(file, 100))
+        place = file.tell()
+        assert place < 4 * 2**20  # one block, not all that a thread can get
+        time.sleep(0.2)
+        assert file.tell() == place
 
 
 def test_files_that_are_none(tmp_path):

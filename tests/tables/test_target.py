@@ -102,3 +102,9 @@ def test_errors_are_sentences(values, task, words):
 def test_unknown_tasks():
     with pytest.raises(ValueError, match="task='guess' must be one of 'auto', 'classify', 'regress'"):
         target_of([1, 2], "guess")
+
+
+def test_numbers_near_the_limits_of_float64_stay_what_they_are():
+    values = [-1e307, 2.5, 1e300, 1e-307, 7.25]
+    assert target_of(values, "regress").values.tolist() == values
+    assert target_of([f"{v!r}" for v in values], "regress").values.tolist() == values

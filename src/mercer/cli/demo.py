@@ -14,10 +14,12 @@ from rich.text import Text
 
 from mercer.cli.errors import fail, guarded
 from mercer.cli.options import examples
+from mercer.cli.outputs import Force, Output, is_model, is_report, require_outputs, written
 from mercer.cli.terminal import terminal
 
 EXAMPLES = examples("mercer demo", "mercer demo --out /tmp/demo")
 TARGET = "diagnosis"
+DATA, NEW, MODEL, REPORT, PREDICTED = "tumours.csv", "new.csv", "tumours.mercer", "tumours.html", "predicted.csv"
 
 
 @guarded
@@ -26,10 +28,15 @@ def demo(
         "demo"
     ),
     quick: Annotated[bool, typer.Option("--quick", hidden=True, help="Few examples in the last part.")] = False,
+    force: Force = False,
 ) -> None:
     """Do the main job on a small table: fit, report, predict, show, verify; then a model of 314 million features."""
     make_folder(out)
-    run(out, quick)
+    tables = [Output("--out", out / name) for name in (DATA, NEW, PREDICTED)]
+    require_outputs(
+        [*tables, Output("--out", out / MODEL, is_model), Output("--out", out / REPORT, is_report)], (), force
+    )
+    run(out, quick, force)
 
 
 def make_folder(out: Path) -> None:
@@ -57,13 +64,13 @@ def write_tables(out: Path) -> tuple[Path, Path]:
 
     found = load_breast_cancer(as_frame=True)
     table = found.data.assign(**{TARGET: found.target_names[found.target]})
-    data, new = out / "tumours.csv", out / "new.csv"
-    table[:-20].to_csv(data, index=False)
-    table[-20:].drop(columns=[TARGET]).to_csv(new, index=False)
-    return data, new
+    with written(out / DATA, out / NEW) as (data, new):
+        table[:-20].to_csv(data, index=False)
+        table[-20:].drop(columns=[TARGET]).to_csv(new, index=False)
+    return out / DATA, out / NEW
 
 
-def run(out: Path, quick: bool = False) -> None:
+def run(out: Path, quick: bool = False, force: bool = False) -> None:
     """Type the commands of the main job, one after the other, and end with the path of the report."""
     from mercer.cli.lecture import show_lecture
     from mercer.cli.terminal import heading
@@ -71,11 +78,11 @@ def run(out: Path, quick: bool = False) -> None:
     console = terminal()
     began = time.perf_counter()
     data, new = write_tables(out)
-    model, report, predicted = out / "tumours.mercer", out / "tumours.html", out / "predicted.csv"
+    model, report, predicted = out / MODEL, out / REPORT, out / PREDICTED
     heading(console, 1, f"A table, {data}: what tells malignant tumours from benign ones?")
     _type(console, "fit", str(data), "--target", TARGET, "--out", str(model), "--report", str(report))
     heading(console, 2, "New rows")
-    _type(console, "predict", str(model), str(new), "--proba", "--out", str(predicted))
+    _type(console, "predict", str(model), str(new), "--proba", "--out", str(predicted), *["--force"] * force)
     _head(console, predicted)
     heading(console, 3, "What the file says, and whether it is true")
     _type(console, "show", str(model))
@@ -88,7 +95,7 @@ def run(out: Path, quick: bool = False) -> None:
 
 def _type(console: Console, *arguments: str) -> None:
     """Show a command, and run it as if it had been typed."""
-    from mercer.cli import app
+    from mercer.cli.commands import app
 
     console.print()
     console.print(Text.assemble(("$ ", "dim"), (f"mercer {' '.join(arguments)}", "cyan")), soft_wrap=True)

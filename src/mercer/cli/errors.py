@@ -11,17 +11,35 @@ from typing import Any, NoReturn, TypeVar
 
 import typer
 
+from mercer.cli import ENDED, INTERRUPTED
+
 WRONG_USE = 2  # of the command, or an input that cannot be used
 CHECK_FAILED = 1  # verify and check: the answer is no
-INTERRUPTED = 130  # Ctrl-C before there was a result
+CLOSED_PIPE = 141  # whoever read our output has had enough; the code that shells give
+_LONGEST = 600  # characters of a message
 
 C = TypeVar("C", bound=Callable[..., Any])
 
 
 def fail(sentence: str, code: int = WRONG_USE) -> NoReturn:
     """Say what is wrong, and end."""
-    print(f"mercer: {sentence}", file=sys.stderr)
+    print(shortened(f"mercer: {sentence}"), file=sys.stderr)
     raise typer.Exit(code)
+
+
+def shortened(message: str, most: int = _LONGEST) -> str:
+    """Return a message without its middle where it is long: it begins with what is wrong and ends with what to do.
+
+    Examples
+    --------
+    >>> from mercer.cli.errors import shortened
+    >>> shortened("there is no column " + "x" * 60 + "; name another.", 50)
+    'there is no column xxxxxxxx … xxxxx; name another.'
+    """
+    if len(message) <= most:
+        return message
+    end = 2 * most // 5
+    return f"{message[: most - end - 3]} … {message[-end:]}"
 
 
 def guarded(command: C) -> C:
@@ -32,9 +50,10 @@ def guarded(command: C) -> C:
         try:
             return command(*args, **options)
         except KeyboardInterrupt:
-            fail("interrupted before there was a result; nothing was written.", INTERRUPTED)
+            print(ENDED, end="", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            raise  # whoever read our output has had enough: no error of ours
+            raise typer.Exit(CLOSED_PIPE) from None
         except (ValueError, TypeError, ArithmeticError, MemoryError, OSError) as error:
             if os.environ.get("MERCER_TRACEBACK"):
                 raise

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from mercer.cli import options
-from mercer.cli.errors import fail, guarded
+from mercer.cli import INTERRUPTED, options
+from mercer.cli.errors import guarded
 from mercer.cli.options import duration, examples, fraction, kernel_named
 from mercer.cli.output import noted, say_json
+from mercer.cli.outputs import Force, Output, is_model, is_report, require_outputs
 from mercer.cli.terminal import terminal
 
 EXAMPLES = examples(
@@ -74,6 +75,7 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the split and of the search.")] = 0,
     format: options.Format = None,
+    force: Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Choose a kernel for a table by cross-validation, fit it to all rows, test it, and save it."""
@@ -84,9 +86,10 @@ def fit(
     limit = duration(time)
     kernels = [kernel_named(text) for text in kernel or []]
     model_path = out or default_path(data)
-    for path, option in ((model_path, "--out"), (report, "--report")):
-        if path is not None:
-            require_writable(path, option)
+    outputs = [Output("--out", model_path, is_model)]
+    if report is not None:
+        outputs.append(Output("--report", report, is_report))
+    require_outputs(outputs, [data, *([test] if test else [])], force)
     settings = Settings(
         data=data,
         target=target,
@@ -107,7 +110,9 @@ def fit(
     with noted() as notes:
         made = train(settings, Teller(None if as_json else terminal()), notes)
     if as_json:
-        say_json({**made.facts, "model": str(settings.out), "report": made.report and str(made.report)})
+        say_json({**made.facts, "model": str(settings.out), "report": settings.report and str(settings.report)})
+    if made.interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def default_path(data: str) -> Path:
@@ -121,11 +126,3 @@ def default_path(data: str) -> Path:
     """
     stem = Path(data).name.split(".")[0]
     return Path(f"{stem if data != '-' and stem else 'model'}.mercer")
-
-
-def require_writable(path: Path, option: str) -> None:
-    """Say before the work, not after it, that a file cannot be written."""
-    if path.is_dir():
-        fail(f"{option} {path} is a folder; name a file.")
-    if not path.absolute().parent.is_dir():
-        fail(f"{option} {path} cannot be written: there is no folder {path.parent}.")

@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from mercer import plots
 from mercer.certify import Certificate
 from mercer.cli import terminal
+from mercer.cli.outputs import save_picture
 from mercer.cli.terminal import code, facts, indented
 from mercer.estimators import SVC
 from mercer.kernels import RBF, Linear, Polynomial
@@ -185,4 +186,4 @@ def draw_kernels(path: Path, name: str) -> None:
         axes = figure.subplots(1, 3, gridspec_kw={"left": 0.05, "right": 0.975, "bottom": 0.25, "top": 0.86})
         for ax, kernel in zip(axes, KERNELS, strict=True):
             plots.boundary(SVC(C=C, kernel=kernel).fit(X, y), X, y, ax=ax)
-    figure.savefig(path)
+    save_picture(figure, path)

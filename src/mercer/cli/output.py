@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mercer.certify import Certificate
+from mercer.cli.errors import shortened
 
 # A warning that tells the user nothing about the data or the model.
 _SILENT = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, RuntimeWarning)
@@ -52,7 +53,7 @@ def noted() -> Iterator[list[str]]:
         said = " ".join(str(message).split())
         if not issubclass(category, _SILENT) and said not in notes:
             notes.append(said)
-            aside().print(Text.assemble(("note: ", "yellow"), said), soft_wrap=True)
+            aside().print(Text.assemble(("note: ", "yellow"), shortened(said, 590)), soft_wrap=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -12,9 +12,10 @@ import typer
 
 from mercer.cli import options
 from mercer.cli.errors import fail, guarded, no_column
-from mercer.cli.fit import require_writable
 from mercer.cli.options import examples
 from mercer.cli.output import aside, noted, say_json, watched
+from mercer.cli.outputs import Force, Output, require_outputs
+from mercer.cli.sink import form, sink
 from mercer.points.words import count, seconds
 
 EXAMPLES = examples(
@@ -55,7 +56,14 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet", help="Write an apostrophe before texts that a spreadsheet would take for formulas."
+        ),
+    ] = False,
     format: options.Format = None,
+    force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object about the run; needs --out FILE.")
     ] = False,
@@ -69,10 +77,12 @@ def predict(
     what = asked[0] if asked else "prediction"
     levels = options.quantiles(quantiles) if quantiles is not None else []
     if out != "-":
-        require_writable(Path(out), "--out")
+        if form(out) != "text" and spreadsheet:
+            fail(f"--spreadsheet is for CSV and TSV, which spreadsheets open; --out {out} is neither.")
+        require_outputs([Output("--out", Path(out))], [model, data], force)
     began = time.perf_counter()
     with noted() as notes:
-        rows = _run(model, data, out, what, levels, keep or [], format)
+        rows = _run(model, data, out, what, levels, keep or [], format, spreadsheet)
     took = time.perf_counter() - began
     if as_json:
         say_json({"rows": rows, "out": out, "columns": what, "seconds": took, "notes": notes})
@@ -80,18 +90,24 @@ def predict(
         aside().print(f"{count(rows, 'row')} predicted in {seconds(took)}: {out}", soft_wrap=True)
 
 
-def _run(path: str, data: str, out: str, what: str, levels: list[float], keep: list[str], format: str | None) -> int:
+def _run(
+    path: str,
+    data: str,
+    out: str,
+    what: str,
+    levels: list[float],
+    keep: list[str],
+    format: str | None,
+    spreadsheet: bool,
+) -> int:
     import mercer
     from mercer.cli.predicting import inputs, pieces, predictions, require
-    from mercer.cli.sink import form, sink
 
-    if out != "-":
-        form(out)
     model = mercer.load(path)
     require(model, what)
     target = mercer.io.facts(path).get("target")
     rows = 0
-    with sink(out) as write, _counting() as counted:
+    with sink(out, spreadsheet) as write, _counting() as counted:
         for piece in pieces(data, format):
             found = predictions(model, inputs(model, piece, data, target), what, levels)
             write(_columns(piece, keep, data).assign(**found))

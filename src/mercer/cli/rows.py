@@ -117,7 +117,7 @@ def as_labels(values: Any, classes: np.ndarray) -> np.ndarray:
 def _numbers(values: pd.Series, where: str) -> np.ndarray:
     from mercer.tables.cells import numbers
 
-    found = numbers(values)
+    found = numbers(values, far=np.inf)
     if found.wrong:
         fail(f"the column {values.name!r} of {where} holds {found.example!r}, and the model predicts numbers.")
     return found.values

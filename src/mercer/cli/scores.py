@@ -34,6 +34,8 @@ def within(value: float, error: float) -> str:
     """
     if not np.isfinite(error) or error <= 0:
         return f"{value:.4g}" + (" ± 0" if error == 0 else "")
+    if not 1e-12 < error < 1e12:
+        return f"{value:.4g} ± {error:.2g}"
     digits = max(0, 1 - int(np.floor(np.log10(error))))
     return f"{value:,.{digits}f} ± {error:,.{digits}f}"
 
@@ -98,14 +100,15 @@ def regression(y: np.ndarray, predicted: np.ndarray) -> list[Score]:
     >>> [score.name for score in regression(np.arange(9.0), np.arange(9.0) + 0.1)]
     ['R²', 'RMSE', 'MAE']
     """
-    miss = np.asarray(predicted, float) - np.asarray(y, float)
+    y, predicted, unit = _scaled(y, predicted)
+    miss = predicted - y
     square, error = float(np.mean(miss**2)), _error_of_mean(miss**2)
     spread = float(np.var(y))
     root = float(np.sqrt(square))
     return [
         Score("R²", 1 - square / spread if spread else np.nan, error / spread if spread else np.nan),
-        Score("RMSE", root, error / (2 * root) if root else 0.0, larger=False),
-        Score("MAE", float(np.abs(miss).mean()), _error_of_mean(np.abs(miss)), larger=False),
+        Score("RMSE", root * unit, error / (2 * root) * unit if root else 0.0, larger=False),
+        Score("MAE", float(np.abs(miss).mean()) * unit, _error_of_mean(np.abs(miss)) * unit, larger=False),
     ]
 
 
@@ -122,7 +125,15 @@ def baseline(y: np.ndarray, task: str) -> str:
     if task == "classify":
         label, rows = Counter(map(str, y.tolist())).most_common(1)[0]
         return f"always saying {label!r} is right {rows / len(y):.1%} of the time"
-    return f"always saying the mean, {np.mean(y):.4g}, has an RMSE of {np.std(y):.4g}"
+    y, _, unit = _scaled(y, y)
+    return f"always saying the mean, {np.mean(y) * unit:.4g}, has an RMSE of {np.std(y) * unit:.4g}"
+
+
+def _scaled(y: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return numbers in units of a power of two in which their squares are numbers, and the unit."""
+    y, predicted = np.asarray(y, float), np.asarray(predicted, float)
+    size = int(np.frexp(max(np.abs(y).max(), np.abs(predicted).max()))[1]) - 1
+    return np.ldexp(y, -size), np.ldexp(predicted, -size), float(np.ldexp(1.0, size))
 
 
 def _proportion(right: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mercer.cli.errors import fail
-from mercer.points.files import placed
+from mercer.cli.outputs import written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,13 +18,15 @@ Write = Callable[["pd.DataFrame"], None]
 
 
 @contextmanager
-def sink(path: str) -> Iterator[Write]:
+def sink(path: str, guard: bool = False) -> Iterator[Write]:
     r"""Yield a function that writes pieces of a table; the file appears when all are written.
 
     Parameters
     ----------
     path
         A name that ends with .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .feather or .arrow; "-" for standard output.
+    guard
+        Whether texts that a spreadsheet would take for formulas get an apostrophe before them; CSV and TSV only.
 
     Examples
     --------
@@ -38,12 +40,18 @@ def sink(path: str) -> Iterator[Write]:
     'a\n1\n2\n'
     """
     if path == "-":
-        yield _Text(sys.stdout, ",").write
+        yield _Text(sys.stdout, ",", guard).write
         sys.stdout.flush()
         return
-    kind = form(path)
-    with placed(path) as (draft,), _KINDS[kind](str(draft), path) as write:
-        yield write
+    with written(path) as (draft,):
+        if form(path) == "text":
+            name = path.lower()
+            opened: Any = gzip.open if name.endswith(".gz") else open
+            with opened(draft, "wt", encoding="utf-8", newline="") as stream:
+                yield _Text(stream, "\t" if name.removesuffix(".gz").endswith(".tsv") else ",", guard).write
+        else:
+            with _columnar(str(draft), _parquet if form(path) == "parquet" else _arrow) as write:
+                yield write
 
 
 def form(path: str) -> str:
@@ -58,21 +66,42 @@ def form(path: str) -> str:
 class _Text:
     """CSV or TSV, the names of the columns once."""
 
-    def __init__(self, stream: Any, separator: str) -> None:
-        self.stream, self.separator, self.first = stream, separator, True
+    def __init__(self, stream: Any, separator: str, guard: bool) -> None:
+        self.stream, self.separator, self.guard, self.first = stream, separator, guard, True
 
     def write(self, piece: pd.DataFrame) -> None:
+        if self.guard:
+            piece = guarded_cells(piece)
         piece.to_csv(self.stream, sep=self.separator, header=self.first, index=False, lineterminator="\n")
         self.first = False
 
 
-@contextmanager
-def _text(draft: str, path: str) -> Iterator[Write]:
-    name = path.lower()
-    separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-    opened: Any = gzip.open if name.endswith(".gz") else open
-    with opened(draft, "wt", encoding="utf-8", newline="") as stream:
-        yield _Text(stream, separator).write
+def guarded_cells(piece: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with an apostrophe before texts that a spreadsheet would take for formulas; numbers stay.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.cli.sink import guarded_cells
+    >>> guarded_cells(pd.DataFrame({"@a": ["=1+1", "-5", "x"], "b": [-1, 2, 3]}))
+        '@a  b
+    0  '=1+1 -1
+    1     -5  2
+    2      x  3
+    """
+    import pandas as pd
+
+    from mercer.tables.cells import number
+
+    def safe(cell: Any) -> Any:
+        formula = isinstance(cell, str) and cell.startswith(tuple("=+-@\t\r\n")) and number(cell) != number(cell)
+        return f"'{cell}" if formula else cell
+
+    columns = {
+        safe(name): cells if pd.api.types.is_numeric_dtype(cells) else cells.astype(object).map(safe)
+        for name, cells in piece.items()
+    }
+    return pd.DataFrame(columns)
 
 
 @contextmanager
@@ -95,22 +124,13 @@ def _columnar(draft: str, make: Callable[[str, Any], Any]) -> Iterator[Write]:
             writer.close()
 
 
-def _parquet(draft: str, path: str) -> Any:
-    def make(name: str, schema: Any) -> Any:
-        from pyarrow.parquet import ParquetWriter
+def _parquet(name: str, schema: Any) -> Any:
+    from pyarrow.parquet import ParquetWriter
 
-        return ParquetWriter(name, schema)
-
-    return _columnar(draft, make)
+    return ParquetWriter(name, schema)
 
 
-def _arrow(draft: str, path: str) -> Any:
-    def make(name: str, schema: Any) -> Any:
-        from pyarrow.ipc import new_file
+def _arrow(name: str, schema: Any) -> Any:
+    from pyarrow.ipc import new_file
 
-        return new_file(name, schema)
-
-    return _columnar(draft, make)
-
-
-_KINDS: dict[str, Callable[[str, str], Any]] = {"text": _text, "parquet": _parquet, "arrow": _arrow}
+    return new_file(name, schema)

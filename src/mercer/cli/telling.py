@@ -134,8 +134,9 @@ class Teller:
         self._section("Time", Text(f"{total}: {spent}."))
         out = made.settings.out
         lines = [Text.assemble("model   ", (str(out), "bold"), f"  ({size(out)})")]
-        if made.report is not None:
-            lines.append(Text.assemble("report  ", (str(made.report), "bold"), f"  ({size(made.report)})"))
+        report = made.settings.report
+        if report is not None:
+            lines.append(Text.assemble("report  ", (str(report), "bold"), f"  ({size(report)})"))
         lines.append(Text(f"next    mercer predict {Path(out)} NEW.csv --out predictions.csv", style="dim"))
         self._section("Written", *lines)
 

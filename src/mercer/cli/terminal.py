@@ -15,9 +15,16 @@ WIDTH = 100
 STATUS = {"proven": "green", "unproven": "yellow", "refuted": "red"}
 
 
+class _Terminal(Console):
+    """A console that passes a closed pipe on to the command, whose exit code says it."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def terminal() -> Console:
     """Return the console for standard output: at most 100 columns wide, without colours when piped."""
-    console = Console(highlight=False)
+    console = _Terminal(highlight=False)
     console.width = min(console.width, WIDTH)
     return console
 

@@ -15,12 +15,15 @@ from mercer import plots
 from mercer.cli import race, terminal
 from mercer.cli.formula import plain
 from mercer.cli.lecture import show_lecture
-from mercer.cli.machines import show_machines
+from mercer.cli.machines import PRICES, show_machines
+from mercer.cli.outputs import save_picture
 from mercer.cli.terminal import code, heading, indented
 from mercer.gram import verdict
 from mercer.kernels import RBF, Kernel, Matern, Polynomial, Sigmoid
 from mercer.plots import style
 from mercer.plots.separate import best_cut, separate
+
+PICTURES = [f"{name}.png" for name in (*plots.LIFTS, "gram", *(f"{lift}_svc" for lift in PRICES))]
 
 
 def run(out: Path, quick: bool = False) -> None:
@@ -88,7 +91,7 @@ def show_pictures(console: Console, out: Path) -> None:
         for name, lift in plots.LIFTS.items():
             path = out / f"{name}.png"
             status.update(f"drawing {path}")
-            plots.lift(lift).savefig(path)
+            save_picture(plots.lift(lift), path)
             X, y = lift.sample()
             before, after = best_cut(X, y), separate(lift(X), y)
             image = ", ".join(plain(label.strip("$")).replace("_", "") for label in lift.outputs)
@@ -115,7 +118,7 @@ def draw_gram(path: Path) -> None:
         plots.gram(RBF(scale=0.3), X, np.array(["inner ring", "outer ring"])[y], order=np.argsort(angle), ax=right)
         left.set_title("As the points come")
         right.set_title("By ring, then by angle")
-    figure.savefig(path)
+    save_picture(figure, path)
 
 
 def show_race(console: Console, quick: bool) -> None:

@@ -17,10 +17,14 @@ import numpy as np
 import rich
 
 from mercer.cli.columns import placed
+from mercer.cli.errors import sentence_of
 from mercer.cli.output import certificate_facts, plain, watched
+from mercer.cli.outputs import interruptible, written
 from mercer.cli.rows import Examples, answers, examples, name_of, read, split, strata
 from mercer.cli.scores import Score, scores_of
 from mercer.cli.telling import Teller
+
+_EFFORT = 20.0  # seconds that the pictures of a report may take
 
 
 @dataclass
@@ -68,7 +72,6 @@ class Trained:
     timings: dict[str, float]
     notes: list[str]
     interrupted: bool = False
-    report: Path | None = None
 
     @property
     def stratified(self) -> bool:
@@ -170,6 +173,9 @@ def train(settings: Settings, tell: Teller, notes: list[str]) -> Trained:
     from mercer.tables import TableEncoder
     from mercer.tables.cells import ABSENT
 
+    if settings.report:
+        import mercer.report  # loaded before anything could be lost with it
+
     clock = Clock()
     with clock("read"):
         frame = read(settings.data, settings.format)
@@ -189,24 +195,41 @@ def train(settings: Settings, tell: Teller, notes: list[str]) -> Trained:
     if bars:
         rich.reconfigure(stderr=True)  # bars are no part of what a pipe gets
     model = kind(**settings.options, verbose=int(bars))
-    model.fit(learn.X, learn.y)
-    clock.spent |= {name: float(value) for name, value in model.timings_.items()}
-    interrupted = bool(getattr(model, "interrupted_", False))
-    tell.chosen(model)
-    scores: list[Score] = []
-    made = Trained(settings, model, learn, test, scores, clock.spent, notes, interrupted)
-    with clock("test"), _afterwards(made, "the test rows were not scored"):
+    made = Trained(settings, model, learn, test, [], clock.spent, notes)
+    with interruptible():
+        model.fit(learn.X, learn.y)
+        clock.spent |= {name: float(value) for name, value in model.timings_.items()}
+        made.interrupted = bool(getattr(model, "interrupted_", False))
+        tell.chosen(model)
         if test is not None:
-            scores += scores_of(model, test.X, test.y)
-    tell.scores(model, settings, learn, test, scores)
-    tell.certificate(model)
-    mercer.save(model, settings.out, facts=made.facts)
-    if settings.report is not None:
-        with clock("report"), _afterwards(made, "the report was not written"):
-            _report(made, settings.report)
-            made.report = settings.report
+            with clock("test"):
+                _test(made, test)
+        tell.scores(model, settings, learn, test, made.scores)
+        tell.certificate(model)
+        _write(made, clock)
     tell.written(made)
     return made
+
+
+def _test(made: Trained, test: Examples) -> None:
+    """Score the test rows; Ctrl-C leaves the scores out, and the model stays."""
+    try:
+        made.scores += scores_of(made.model, test.X, test.y)
+    except KeyboardInterrupt:
+        made.interrupted = True
+        warnings.warn("interrupted: the test rows were not scored; the model is kept.", stacklevel=2)
+
+
+def _write(made: Trained, clock: Clock) -> None:
+    """Write model and report, which appear together."""
+    import mercer
+
+    report = made.settings.report
+    with written(made.settings.out, *([report] if report else [])) as drafts:
+        if report:
+            with clock("report"):
+                _report(made, drafts[1])
+        mercer.save(made.model, drafts[0], facts=made.facts)
 
 
 class Clock:
@@ -224,16 +247,6 @@ class Clock:
             self.spent[what] = time.perf_counter() - began
 
 
-@contextmanager
-def _afterwards(made: Trained, said: str) -> Iterator[None]:
-    """Keep a fitted model when what comes after it is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        made.interrupted = True
-        warnings.warn(f"interrupted: {said}; the model is kept.", stacklevel=2)  # the command notes it
-
-
 def _parts(settings: Settings, whole: Examples) -> tuple[Examples, Examples | None]:
     """Return the rows to learn from and those to test on."""
     if settings.test is not None:
@@ -245,18 +258,31 @@ def _parts(settings: Settings, whole: Examples) -> tuple[Examples, Examples | No
 
 
 def _report(made: Trained, path: Path) -> None:
-    from mercer.report import Story, write_report
+    """Write the report; a short one after Ctrl-C, or when the long one fails: the model does not depend on it."""
+    from mercer.report import write_report
+
+    try:
+        write_report(path, _story(made), 0.0 if made.interrupted else _EFFORT)
+    except (KeyboardInterrupt, ValueError, ArithmeticError, MemoryError) as error:
+        made.interrupted |= isinstance(error, KeyboardInterrupt)
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else sentence_of(error).rstrip(".")
+        warnings.warn(f"{why}: the report tells only what the search and the fit have found.", stacklevel=2)
+        write_report(path, _story(made), 0.0)
+
+
+def _story(made: Trained) -> Any:
+    """Return what the report tells."""
+    from mercer.report import Story
 
     settings, model = made.settings, made.model
-    test = None if made.test is None else (made.test.X, made.test.y)
-    story = Story(
+    return Story(
         title=f"{settings.target} from {Path(name_of(settings.data)).name}",
         source=name_of(settings.data),
         command=settings.line,
         python=made.python,
         model=model,
         train=(made.train.X, made.train.y),
-        test=test,
+        test=None if made.test is None else (made.test.X, made.test.y),
         scores={score.name: score.value for score in made.scores},
         timings=dict(made.timings),
         seed=settings.seed,
@@ -264,4 +290,3 @@ def _report(made: Trained, path: Path) -> None:
         treatment=list(model.encoder_.treatment_),
         notes=[*made.train.said, *made.notes],
     )
-    write_report(path, story)

@@ -24,6 +24,7 @@ from mercer.estimators.labels import Labels, shown
 from mercer.estimators.margins import classifier_table, zones
 from mercer.estimators.multiclass import Pairs, one_vs_rest, pair_values, votes
 from mercer.estimators.parameters import SEARCHED_KERNEL, Rules, check_parameters
+from mercer.estimators.ranges import finite, whole_fit
 from mercer.estimators.training import Training
 from mercer.gram import Gram
 from mercer.kernels import Linear
@@ -62,6 +63,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
 
     # -- fit --------------------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Find the machine of every pair of classes.
 
@@ -93,6 +95,8 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         self._warn_unfinished(training, data, labels)
         self.__dict__.pop("calibration_", None)  # of an earlier fit
         if folds is not None:
+            if self.certificate_.stopped == "interrupted":
+                raise KeyboardInterrupt  # without probabilities it would not be the model that was asked for
             self.calibration_ = self._calibration(training, labels, codes, folds)
         return self
 
@@ -149,6 +153,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
 
     # -- values -----------------------------------------------------------------------------------------
 
+    @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return f of every pair at validated points, (points, pairs)."""
         if isinstance(self.kernel_, Linear) and self._kind == "vectors":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.points import Points
+from mercer.points.lazy import cached_property
 
 _LARGE = 1e18  # coordinates whose squares float32 cannot hold
 _FEW = 32  # support vectors per block below which all blocks are evaluated together

@@ -232,8 +232,12 @@ def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: n
 
     every = np.unique(folds[folds >= 0])
     if held and len(labels) ** 2 > _ALONE:
-        with one_thread_each():
-            parts = run(values, every)
+        try:
+            with one_thread_each():
+                parts = run(values, every)
+        except KeyboardInterrupt:
+            control.cancel()  # the folds that other threads are at
+            raise
     else:  # small, or so large that each solution uses all cores
         parts = [values(fold) for fold in every]
     count = len(model.classes_)

@@ -16,6 +16,7 @@ from mercer.estimators.kernel_names import NAMES
 from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, kernel_rule, positive, whole
 from mercer.estimators.process import Process, generator
 from mercer.estimators.process_account import said_of_search, warn_of_search
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.representer import columns_of
 from mercer.estimators.training import Training
 from mercer.gram import Gram, parameters
@@ -32,6 +33,9 @@ from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
 _KERNEL = kernel_rule(NAMES)
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
+_STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
+_PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows
+_FINISHED = 3_000  # rows whose posterior is found in a second after an interruption of the search
 _FEW = 600  # rows whose likelihood costs little
 _SLOPES = (1e-4, 1e-2)  # slopes of the likelihood at which the search ends: with few rows, and with more
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
@@ -83,8 +87,8 @@ class GaussianProcessRegressor(Process):
         Whether the targets are first brought to mean 0 and deviation 1; `kernel_` and `noise_` then speak of such
         targets, and predictions do not.
     tuning_rows
-        On how many rows, drawn at random, the parameters are found; None for all of up to 12,000 and for 8,000 of more,
-        or as many as the budget allows.
+        On how many rows, drawn at random, the parameters are found; None for all of up to 12,000 and for 8,000 of more.
+        Where the factor of all exceeds the budget: for 1,500. They are fewer where the budget asks for it.
     solver
         "cholesky", "cg" (conjugate gradients, which need no n x n matrix; the likelihood is then that of
         `tuning_rows`), or "auto": a factor if it fits the budget.
@@ -227,6 +231,7 @@ class GaussianProcessRegressor(Process):
 
     # -- fit --------------------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
         """Find the parameters, then the posterior.
 
@@ -265,6 +270,8 @@ class GaussianProcessRegressor(Process):
         space = replace(space, known=self._known_variance(len(Y)))
         memory = self._memory(gram)
         tuned = self._tuned(training.points, Y, space, gram, memory, control)
+        if control.cancelled and len(Y) > _FINISHED:
+            raise KeyboardInterrupt
         kernel, noise = (space.kernel, space.noise + space.known) if tuned is None else space.at(tuned.theta)
         self._found(space, tuned)
         self.noise_ = noise
@@ -275,11 +282,14 @@ class GaussianProcessRegressor(Process):
         else:
             coefficients = self._by_factor(training, Y, noise, memory, control, float(gram.budget - memory.nbytes))
         self._certificates = with_duality(Gram(kernel, training.points), self._certificates, [None])
+        if control.cancelled:
+            self._certificates = [replace(claim, stopped="interrupted") for claim in self._certificates]
         self._history = [] if tuned is None else tuned.history
         self.n_iter_ = max(1, len(self._history))
         self._seconds = control.seconds
         self._keep(training, data, coefficients * unit, mean, flat=columns.shape[1] == 1)
-        self._prepare()
+        if not control.cancelled:
+            self._prepare()
         self.plan_ += said_of_search(space, tuned, len(Y), self.optimizer is not None)
         warn_of_search(space, tuned, self.jitter_)
         if why := self.certificate_.stationary:
@@ -344,9 +354,12 @@ class GaussianProcessRegressor(Process):
         if self.optimizer is None or not space.free.any():
             return None
         n = len(Y)
-        rows = self.tuning_rows or (n if n <= _TUNED else _SAMPLE)
+        some = _STREAMED if memory is None and 8 * n * n > gram.budget else _SAMPLE
+        rows = self.tuning_rows or (n if n <= _TUNED and some == _SAMPLE else some)
         if memory is None:
-            rows = min(rows, int(math.sqrt(gram.budget / 10)))
+            least = min(rows, n, _LEAST)
+            gram.budget.require(_PAIR * least**2, f"a likelihood of {least} rows", "raise the budget.")
+            rows = min(rows, int(math.sqrt(gram.budget / _PAIR)))
         rng = generator(self.random_state)
         if rows < n:
             chosen = np.sort(rng.choice(n, int(rows), replace=False))

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.estimators.kernel_names import NAMES
 from mercer.estimators.parameters import Rules, kernel_rule, positive
+from mercer.estimators.ranges import finite
 from mercer.estimators.training import KernelData, Training
 from mercer.gram import Gram
 from mercer.kernels import Kernel
@@ -54,6 +55,7 @@ class Images(KernelData):
         """The training points as the kernel compares them: for kernel="precomputed", their numbers."""
         return np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
 
+    @finite
     def _sums(self, data: Any, coefficients: np.ndarray) -> np.ndarray:
         """Return sum_i k(x, x_i) c_ij at validated new points x, in float64, in tiles."""
         if self._kind == "similarities":
@@ -85,5 +87,7 @@ def centred_trace(gram: Gram, row_sums: np.ndarray) -> float:
 
 
 def like(X: Any, values: np.ndarray) -> np.ndarray:
-    """Return the values in float32 where X is an array of such."""
-    return values.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else values
+    """Return the values in float32 where X is an array of such and they are in its range."""
+    if getattr(X, "dtype", None) != np.float32 or np.abs(values).max(initial=0.0) > np.finfo(np.float32).max:
+        return values
+    return values.astype(np.float32)

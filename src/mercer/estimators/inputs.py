@@ -8,10 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
+from mercer.estimators.labels import shown
 from mercer.gram.similarities import asymmetry
 from mercer.points import Points
 
 _ROUNDING = 1e-5  # of the largest entry: what float32 may leave of the difference between K and its transpose
+FAR = 1e140  # numbers beyond which sums of squares leave the range of float64
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
 
@@ -42,7 +44,8 @@ def _plain(X: Any, y: Any) -> bool:
 
 def read_new_vectors(estimator: Any, X: Any) -> Any:
     """Return a matrix with the columns that the model was fitted to."""
-    return validate_data(estimator, X, reset=False, accept_sparse="csr", **_MATRIX)
+    with np.errstate(invalid="ignore"):  # the sum that shows whether all are finite may be inf - inf
+        return validate_data(estimator, X, reset=False, accept_sparse="csr", **_MATRIX)
 
 
 def read_anything(estimator: Any, X: Any, fitting: bool, arrays: bool = False) -> Any:
@@ -126,6 +129,19 @@ def read_targets(estimator: Any, data: Any, y: Any, numeric: bool, many: bool = 
     return y
 
 
+def refuse_words(estimator: Any, y: Any) -> None:
+    """Raise ValueError where targets that must be numbers are words."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    for value in np.asarray(y).ravel() if y is not None and kind in "OUS" else ():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"y contains {shown(value):.80}, and {type(estimator).__name__} predicts numbers; encode y, or take a "
+                "classifier such as SVC."
+            ) from None
+
+
 def positive_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Return the weights that are not zero, and whose they are; None and None where all weights are 1."""
     if sample_weight is None:
@@ -147,6 +163,12 @@ def positive_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, np.
             f"sample_weight[{i}] is {weight[i]:g}; with negative weights the objective has no minimum. Use >= 0."
         )
     rows = np.flatnonzero(weight)
+    far = rows[(weight[rows] > FAR) | (weight[rows] < 1 / FAR)]
+    if len(far):
+        raise ValueError(
+            f"sample_weight[{far[0]}] is {weight[far[0]]:.3g}, whose square leaves the range of float64; only weights "
+            f"between {1 / FAR:g} and {FAR:g} count. Divide all of them by one number, and C or alpha accordingly."
+        )
     if not len(rows):
         raise ValueError("Invalid input - all samples have zero or negative weights; at least one must be positive.")
     return (weight, None) if len(rows) == n else (weight[rows], rows)

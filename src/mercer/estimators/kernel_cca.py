@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.estimators.images import KERNEL_RULES
 from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, whole
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.views import SecondView, ViewModel
 from mercer.kernels import Kernel
 from mercer.rkhs import RKHSVector
@@ -136,6 +137,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
 
     # -- fit --------------------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any) -> Self:
         """Find the functions.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.parameters import Unnecessary, warn_unnecessary
+from mercer.estimators.ranges import whole_fit
 from mercer.features.spectral.law import generator
 from mercer.kernels import RBF, Kernel, Laplacian, Matern
 from mercer.rkhs import RKHSFunction
@@ -119,6 +120,7 @@ class KernelDensity(DensityMixin, BaseEstimator):
         self.breadth_first = breadth_first
         self.leaf_size = leaf_size
 
+    @whole_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Keep the sample and choose the bandwidth.
 

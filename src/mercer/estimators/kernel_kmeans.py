@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.images import KERNEL_RULES, Images, like
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, whole
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.training import Training
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
@@ -135,6 +136,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 
     # -- fit --------------------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters.
 

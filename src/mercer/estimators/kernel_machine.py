@@ -13,6 +13,7 @@ from mercer.estimators.labels import Labels
 from mercer.estimators.loss_names import named_loss
 from mercer.estimators.margins import rest_table, tube_table, zones
 from mercer.estimators.parameters import check_parameters
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.representer import Part, RepresenterModel
 from mercer.losses import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredHinge, SquaredNorm
 
@@ -188,6 +189,7 @@ class KernelMachine(Labels, RepresenterModel):
 
     # -- fit --------------------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Find the coefficients and the offset.
 

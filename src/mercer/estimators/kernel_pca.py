@@ -17,6 +17,7 @@ from mercer.certify import seen_indefinite
 from mercer.estimators.images import KERNEL_RULES, Images, centred_trace, like
 from mercer.estimators.kernel_ridge import KernelRidge
 from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, whole
+from mercer.estimators.ranges import whole_fit
 from mercer.gram import Gram, top_eigenpairs
 from mercer.kernels import RBF, Kernel
 from mercer.points import Points
@@ -153,6 +154,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
 
     # -- fit --------------------------------------------------------------------------------------------
 
+    @whole_fit
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components.
 
@@ -353,6 +355,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self._inverse_kernel = _comparing(self.kernel_, Z)
         ridge = KernelRidge(self.alpha, kernel=self._inverse_kernel, residual=1e-10, budget=self.budget)
         self.dual_coef_ = ridge.fit(Z, X).dual_coef_
+        if ridge.certificate_.stopped == "interrupted":
+            raise KeyboardInterrupt
 
     @property
     def _n_features_out(self) -> int:

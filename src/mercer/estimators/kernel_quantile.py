@@ -12,6 +12,7 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.parameters import FINITE_PRICE, Rules, check_parameters, is_real
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.representer import Part, RepresenterModel
 from mercer.losses import Pinball, SquaredNorm
 
@@ -118,6 +119,7 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterModel):
         self.warm_start = warm_start
         self.dtype = dtype
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelQuantileRegressor:
         """Find the function of each quantile.
 

@@ -17,6 +17,7 @@ from mercer.estimators.choosing import AUTO, chosen_kernel
 from mercer.estimators.kernel_names import NAMES
 from mercer.estimators.parameters import Rules, check_parameters, kernel_rule, positive
 from mercer.estimators.progress import listening, with_callbacks
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.representer import Part, RepresenterModel, columns_of, counted
 from mercer.estimators.ridge import is_strength, strengths
 from mercer.estimators.training import Training
@@ -229,6 +230,7 @@ class KernelRidge(RidgeModel):
         self.checkpoint = checkpoint
         self.dtype = dtype
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Find the coefficients.
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from mercer.estimators.kernel_ridge import RidgeModel
 from mercer.estimators.parameters import Rules, check_parameters, is_real
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.representer import columns_of, counted
 from mercer.estimators.training import Training
 from mercer.gram import Gram
@@ -126,6 +127,7 @@ class KernelRidgeCV(RidgeModel):
         self.checkpoint = checkpoint
         self.dtype = dtype
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
         """Choose alpha, and find the coefficients.
 

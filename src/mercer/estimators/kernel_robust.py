@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from mercer.estimators.kernel_machine import KernelMachine
 from mercer.estimators.loss_names import is_loss
 from mercer.estimators.parameters import FINITE_PRICE, Rules, check_parameters, positive
+from mercer.estimators.ranges import whole_fit
 from mercer.gram import Gram
 from mercer.losses import Absolute, EpsilonInsensitive, Huber, SquaredNorm
 from mercer.solvers.control import Control
@@ -148,6 +149,7 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
     def _price(self) -> float:
         return float(self.C)
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRobustRegressor:
         """Find the function, and the scale of the noise where it is asked for.
 
@@ -194,6 +196,7 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             part.loss = Huber(float(self.delta) * self.scale_)
             found = self._each(gram, [part], control, starts)
             starts = [found[0].coefficients]
+            control.checkpoint = None  # the next rounds are other problems, and begin near their solutions
             scale = _spread(target - found[0].values, weights, self.scale_)
             if abs(scale - self.scale_) <= _SETTLED * self.scale_ or control.exhausted(0) is not None:
                 break

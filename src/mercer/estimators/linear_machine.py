@@ -16,6 +16,7 @@ from mercer.estimators.functions import linear_functions
 from mercer.estimators.inputs import positive_weights
 from mercer.estimators.parameters import Unnecessary, is_real, warn_unnecessary
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
+from mercer.estimators.ranges import finite
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.crammer_singer import Classes, solve_crammer_singer
 from mercer.solvers.history import history_table
@@ -107,6 +108,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         """Return w, a row for each machine, dense."""
         return np.atleast_2d(self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_)
 
+    @finite
     def _values(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from mercer.estimators.labels import Labels, as_given
 from mercer.estimators.linear_machine import LinearMachine
 from mercer.estimators.margins import linear_table, zones
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.sparse_weights import SparseWeights
 
 
@@ -115,6 +116,7 @@ class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Find w and b of every class.
 

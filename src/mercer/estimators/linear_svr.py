@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
+from mercer.estimators.inputs import refuse_words
 from mercer.estimators.linear_machine import LinearMachine
 from mercer.estimators.margins import linear_tube_table
 from mercer.estimators.parameters import is_real
+from mercer.estimators.ranges import whole_fit
 
 
 class LinearSVR(RegressorMixin, LinearMachine):
@@ -79,6 +81,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Find w and b.
 
@@ -104,6 +107,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
         types = [np.float64, np.float32]
+        refuse_words(self, y)
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=types, y_numeric=True)
         return X, np.asarray(y, dtype=np.float64)
 

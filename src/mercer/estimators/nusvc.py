@@ -146,6 +146,8 @@ class NuSVC(PairwiseClassifier):
         largest = float(np.abs(training.kernel.diag(training.points)).max())  # of all kernel values
         nothing = _NOTHING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
         if not rho > nothing:
+            if solution.certificate.stopped == "interrupted":
+                raise KeyboardInterrupt  # before there was a margin
             raise ValueError(
                 f"the margin of NuSVC vanishes (rho = {rho:.3g}) at nu={self.nu:g}: some averages over that share of "
                 "each class are the same point for this kernel, so nothing separates them. Raise nu, take a richer "

@@ -58,6 +58,8 @@ def _flat(places: np.ndarray, weights: np.ndarray, slope: float, found: float) -
     """
     order = np.argsort(places)
     order = order[weights[order] > 0]
+    if not len(order):  # bounds so small that they are 0
+        return found
     course = slope + np.cumsum(weights[order])
     at = int(np.argmin(np.abs(course)))
     if abs(course[at]) > _ROUNDING * float(weights.sum()) or at + 1 >= len(order):

@@ -12,6 +12,7 @@ from mercer.certify import Certificate
 from mercer.estimators.base import filled
 from mercer.estimators.margins import one_class_table
 from mercer.estimators.parameters import check_parameters
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.single import SingleMachine
 
 
@@ -87,6 +88,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.shrinking = shrinking
         self.cache_size = cache_size
 
+    @whole_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the region.
 

@@ -15,9 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimators.functions import found_functions, linear_functions
-from mercer.estimators.inputs import positive_weights, read_anything
+from mercer.estimators.inputs import FAR, positive_weights, read_anything
 from mercer.estimators.kernel_names import NAMES, compares_vectors, named_kernel
 from mercer.estimators.labels import Labels, as_given, shown
+from mercer.estimators.ranges import finite
 from mercer.estimators.sparse_weights import SparseWeights
 from mercer.gram import Gram
 from mercer.kernels import Kernel
@@ -70,6 +71,9 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
             X = read_anything(self, X, fitting=first)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
+        largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0)) if self.kernel is None else 0.0
+        if largest > FAR:
+            raise ValueError(f"X reaches {largest:.3g}, whose square leaves the range of float64; scale the features.")
         check_classification_targets(y)
         self.classes_ = np.unique(y if classes is None else classes)
         codes = np.searchsorted(self.classes_, y)
@@ -156,6 +160,7 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
         centres = [] if self._centres is None else self._centres
         return found_functions(self.kernel_, centres, self.dual_coef_.T, self.intercept_, single)
 
+    @finite
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f at each point: one number for two classes, one per class for more.
 

@@ -12,6 +12,7 @@ from mercer.certify import Certificate, combined, product, why_indefinite, with_
 from mercer.estimators.margins import online_table, zones
 from mercer.estimators.online import OnlineClassifier
 from mercer.estimators.parameters import is_real
+from mercer.estimators.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
@@ -134,6 +135,7 @@ class Pegasos(OnlineClassifier):
         self.class_weight = class_weight
         self.learning_rate = learning_rate
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from points and their classes.
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.online import OnlineClassifier, not_at_rest
 from mercer.estimators.parameters import Unnecessary, warn_unnecessary
+from mercer.estimators.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.history import history_table
@@ -135,6 +136,7 @@ class Perceptron(OnlineClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_fit
     def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
         """Learn from points and their classes.
 
@@ -237,6 +239,7 @@ class Perceptron(OnlineClassifier):
         return tables[0] if len(tables) == 1 else tables
 
     @available_if(lambda self: self.kernel is None)
+    @whole_fit
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Pass once over some points, going on from the current w (primal form only).
 

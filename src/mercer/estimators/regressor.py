@@ -12,6 +12,7 @@ from mercer.certify import Certificate
 from mercer.estimators.inputs import read_targets
 from mercer.estimators.margins import tube_table
 from mercer.estimators.parameters import SEARCHED_KERNEL, Rules, check_parameters
+from mercer.estimators.ranges import whole_fit
 from mercer.estimators.single import SingleMachine
 
 
@@ -29,6 +30,7 @@ class TubeRegressor(RegressorMixin, SingleMachine):
         """The largest coefficient of each sample."""
         return np.asarray(self.C * weights)
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Find the flattest function that keeps most targets in the tube.
 

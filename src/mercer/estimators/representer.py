@@ -17,6 +17,7 @@ from mercer.estimators.functions import found_functions
 from mercer.estimators.inputs import read_targets
 from mercer.estimators.kernel_names import FromMatrices
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
+from mercer.estimators.ranges import finite
 from mercer.estimators.training import KernelData, Training
 from mercer.gram import Gram
 from mercer.kernels import Linear
@@ -143,6 +144,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         """The coefficients, one column for each function."""
         return columns_of(self.dual_coef_)
 
+    @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return the functions at validated points, (points, functions)."""
         if isinstance(self.kernel_, Linear) and self._kind == "vectors":

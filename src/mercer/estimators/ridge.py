@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.certify import Certificate, combined
 from mercer.estimators.base import Recheck
 from mercer.estimators.functions import linear_functions
-from mercer.estimators.inputs import positive_weights
+from mercer.estimators.inputs import positive_weights, refuse_words
 from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
+from mercer.estimators.ranges import finite, whole_fit
 from mercer.points.budget import Budget
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.history import history_table
@@ -77,8 +78,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     coef_, intercept_
         w and b: of shape (features,) and a number, or (targets, features) and (targets,).
     dual_coef_
-        The coefficients a of w = X'a, where the dual was solved: (samples,) or (samples, targets), X about its mean if
-        there is an intercept.
+        The coefficients a of w = X'a, where the dual was solved and float64 can hold them: (samples,) or (samples,
+        targets), X about its mean if there is an intercept.
     certificate_
         Primal and dual objective, gap and worst residual, `.parts` of each target; `.verify(X, y)` recomputes them.
     history_
@@ -140,6 +141,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.copy_X = copy_X
         self.random_state = random_state
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Find w and b.
 
@@ -163,6 +165,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "weights are 0 has to be searched for; use solver='auto'."
             )
         control = Control(self.tol)
+        refuse_words(self, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_TYPES, y_numeric=True, multi_output=True)
         data, targets, weights, rows = self._counted(X, y, sample_weight)
         rows_of = CentredRows(data, weights, bool(self.fit_intercept))
@@ -180,9 +183,10 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         offset = (middle - rows_of.mean @ w).astype(X.dtype, copy=False)
         self.coef_ = w[:, 0] if w.shape[1] == 1 else w.T
         self.intercept_: Any = offset[0] if y.ndim == 1 else offset
+        dual = np.zeros((X.shape[0], targets.shape[1]))
         if a is not None:
-            dual = np.zeros((X.shape[0], targets.shape[1]))
             dual[slice(None) if rows is None else rows] = rows_of.root[:, None] * a * size
+        if a is not None and np.isfinite(dual).all():
             self.dual_coef_ = dual[:, 0] if w.shape[1] == 1 else dual
         elif hasattr(self, "dual_coef_"):
             del self.dual_coef_
@@ -244,6 +248,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         return tables[0] if len(tables) == 1 else tables
 
+    @finite
     def predict(self, X: Any) -> np.ndarray:
         """Return w.x + b for each row.
 

@@ -11,6 +11,7 @@ from mercer.certify import Certificate
 from mercer.estimators.base import Statement, SupportVectorMachine
 from mercer.estimators.choosing import chosen_kernel
 from mercer.estimators.functions import found_functions
+from mercer.estimators.ranges import finite
 from mercer.estimators.training import Training
 from mercer.kernels import Linear
 
@@ -42,6 +43,7 @@ class SingleMachine(SupportVectorMachine):
         weights = np.ones(len(target)) if training.weights is None else training.weights
         return Statement(None, self._terms(target, weights))
 
+    @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return f at validated points."""
         if isinstance(self.kernel_, Linear) and self._kind == "vectors":

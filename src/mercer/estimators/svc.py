@@ -42,7 +42,8 @@ class SVC(PairwiseClassifier):
     budget
         Bytes that the solver may use: a number, a text such as "500 MB", or None for half of what is free.
     checkpoint
-        A file from which a fit that was killed goes on when it is started again.
+        A file from which a fit that was killed goes on when it is started again. Its folder must be there; if it cannot
+        be written, a warning says so and the fit is as without.
     warm_start
         Whether to start from the coefficients of the previous fit, where the data has the same shape.
     dtype

@@ -19,6 +19,7 @@ from mercer.estimators.inputs import (
     read_similarities,
     read_targets,
     read_vectors,
+    refuse_words,
 )
 from mercer.estimators.kernel_names import FromMatrices, compares_vectors, named_kernel
 from mercer.estimators.labels import as_given
@@ -66,6 +67,8 @@ class KernelData(BaseEstimator):
         """Return the training data, validated; sets n_features_in_ and feature_names_in_."""
         self._kind = self._reads()
         how, y = self._reads_targets(), as_given(y)
+        if how[0]:
+            refuse_words(self, y)
         if self._kind in ("anything", "function"):
             data = read_anything(self, X, fitting=True, arrays=self._kind == "function")
             return data, read_targets(self, data, y, *how) if targets else None

@@ -79,4 +79,4 @@ class SecondView(ViewModel):
         try:
             return self._read(y, targets=False)[0] if fitting else self._read_new(y)
         except ValueError as error:
-            raise ValueError(f"y, the second view, cannot be read as X of it: {error}") from error
+            raise ValueError(f"y, the second view, cannot be read as X of it: {str(error).rstrip('.')}.") from error

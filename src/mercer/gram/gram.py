@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Comparison, Points
 from mercer.points.budget import Budget
+from mercer.points.lazy import cached_property
 
 Rows = slice | int | Any
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from mercer.kernels import FromFunction, Kernel, Precomputed
 from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.budget import Budget
+from mercer.points.lazy import cached_property
 
 _STRIP = 1 << 21  # entries of a matrix that are converted at a time
 _SAMPLE = 200  # points among which all ordered pairs are compared when n^2 of them are too many

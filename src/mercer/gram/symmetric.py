@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -14,6 +13,7 @@ from mercer.gram.gram import Gram
 from mercer.gram.rows import times
 from mercer.gram.similarities import _numpy, in_double
 from mercer.points import Comparison
+from mercer.points.lazy import cached_property
 
 _FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the error is measured
 _SAMPLE = 256  # points among which that is measured

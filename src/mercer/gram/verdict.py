@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from mercer.gram.gram import Gram
 from mercer.gram.lanczos import CONFIDENCE, lanczos
 from mercer.gram.similarities import Similarities, asymmetry, similarities, symmetric_part
 from mercer.points.budget import Budget
+from mercer.points.lazy import cached_property
 
 _DENSE = 5000  # points up to which all eigenvalues are computed: seconds
 _STEPS = 60

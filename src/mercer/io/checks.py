@@ -12,8 +12,18 @@ from scipy import sparse
 from mercer.certify import Certificate
 from mercer.estimators.base import Recheck
 from mercer.estimators.expansion import Expansion
-from mercer.io.selection_checks import check_automatic, check_columns, check_maps, check_search, check_series, require
+from mercer.features.combine import ConstantColumn, Times
+from mercer.io.selection_checks import (
+    check_automatic,
+    check_columns,
+    check_maps,
+    check_search,
+    check_series,
+    finite,
+    require,
+)
 from mercer.kernels import Kernel
+from mercer.kernels.maps import Applied, Columns
 from mercer.rkhs import MercerExpansion
 from mercer.rkhs.centres import size_of
 
@@ -41,8 +51,12 @@ def check(thing: Any) -> None:
         _check_certificate(thing)
     elif isinstance(thing, MercerExpansion):
         check_series(thing)
+    elif isinstance(thing, Applied | Columns | ConstantColumn | Times):
+        _check_map(thing)
     elif type(thing).__module__.startswith("mercer."):
         _check_model(thing)
+    elif type(thing).__module__.startswith("sklearn."):
+        _check_composition(thing)
 
 
 def _finite(value: Any) -> bool:
@@ -64,6 +78,17 @@ def _check_expansion(thing: Expansion) -> None:
     require(len({b.shape[1] for b in blocks}) == 1, "the coefficients of an expansion have equal widths")
     require(isinstance(thing.single, bool), "`single` is True or False")
     _size(thing.support)
+
+
+def _check_map(thing: Applied | Columns | ConstantColumn | Times) -> None:
+    """What the maps between kernels and their features are made of."""
+    if isinstance(thing, Applied):
+        require(callable(thing.map) and not isinstance(thing.map, type), "a map of points is a function")
+    elif isinstance(thing, Columns):
+        plain = isinstance(thing.columns, tuple) and all(isinstance(c, str | int) for c in thing.columns)
+        require(isinstance(thing.columns, slice) or plain, "columns are indices, names or a slice")
+    else:
+        require(finite(getattr(thing, "factor", getattr(thing, "value", None))), "a feature is multiplied by a number")
 
 
 def _check_certificate(thing: Certificate) -> None:
@@ -88,8 +113,8 @@ def _check_model(model: Any) -> None:
         require(isinstance(width, numbers.Integral) and int(width) > 0, f"n_features_in_ of {name} counts something")
         if isinstance(found.get("coef_"), np.ndarray):
             require(found["coef_"].shape[-1:] == (width,), f"coef_ of {name} has a weight for each of {width} features")
-    if found.get("kernel_") is not None:
-        require(isinstance(found["kernel_"], Kernel), f"kernel_ of {name} is a kernel")
+    if "_kind" in found or found.get("kernel_") is not None:
+        require(isinstance(found.get("kernel_"), Kernel), f"kernel_ of {name} is a kernel")
     if "classes_" in found:
         classes = found["classes_"]
         right = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
@@ -107,6 +132,8 @@ def _check_model(model: Any) -> None:
         _check_points(found, name)
     if "shape_fit_" in found:
         _check_shapes(found, name)
+    if "_normalised" in found:
+        _check_process(found, name)
     if "columns_" in found:
         check_columns(found["columns_"], name)
     if "cv_results_" in found:
@@ -154,6 +181,42 @@ def _check_shapes(found: dict[str, Any], name: str) -> None:
         if isinstance(coefficients, np.ndarray):
             right = coefficients.ndim == 2 and coefficients.shape[1] == len(support)
             require(right, f"dual_coef_ of {name} has a column for each support vector")
+
+
+def _check_process(found: dict[str, Any], name: str) -> None:
+    """What a Gaussian process computes variances with: targets, their units, noise, and the course of its search."""
+    rows, targets, unit = found["shape_fit_"][0], found["_normalised"], found.get("_unit")
+    right = isinstance(targets, np.ndarray) and targets.ndim == 2 and len(targets) == rows
+    require(right, f"_normalised of {name} has a row for each of {rows} points")
+    require(isinstance(unit, np.ndarray) and unit.shape == targets.shape[1:], f"_unit of {name} is one for each target")
+    for key in ("noise_", "jitter_"):
+        value = found.get(key, np.nan)
+        require(_finite(value) and np.shape(value) in ((), (rows,)), f"{key} of {name} is one number, or one per point")
+        require(np.all(np.asarray(value) >= 0), f"{key} of {name} is not negative")
+    likelihood = found.get("log_marginal_likelihood_value_", "")
+    require(likelihood is None or _finite(likelihood), f"log_marginal_likelihood_value_ of {name} is a number or None")
+    history = found.get("_history")
+    right = isinstance(history, list) and all(isinstance(row, tuple) and len(row) > 0 for row in history)
+    require(right, f"_history of {name} is a list of tuples")
+
+
+def _check_composition(thing: Any) -> None:
+    """What scikit-learn's estimators of several are made of: names with estimators, and functions."""
+    found, name = vars(thing), type(thing).__name__
+    for key, size in (("steps", 2), ("transformer_list", 2), ("transformers", 3), ("transformers_", 3)):
+        if key in found:
+            parts = found[key]
+            right = isinstance(parts, list | tuple) and len(parts) > 0
+            right = right and all(
+                isinstance(p, list | tuple) and len(p) == size and isinstance(p[0], str) for p in parts
+            )
+            right = right and all(p[1] is None or isinstance(p[1], str) or hasattr(p[1], "fit") for p in parts)
+            require(right, f"{key} of {name} is a list of names and estimators")
+    for key in ("best_estimator_", "estimator_", "regressor_", "transformer_"):
+        require(found.get(key) is None or hasattr(found[key], "fit"), f"{key} of {name} is an estimator")
+    for key in ("func", "inverse_func"):
+        value = found.get(key)
+        require(value is None or (callable(value) and not isinstance(value, type)), f"{key} of {name} is a function")
 
 
 def _size(points: Any) -> int:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
+from mercer.io import limits
 from mercer.points.files import placed
 from mercer.points.state import Arrays
 
 FORMAT = "mercer.model"
 VERSION = 1
-LARGEST = 32 * 2**20  # characters of a manifest: arrays and long lists are not in it
-_HEADER = 10**8  # bytes of a header that safetensors reads
-_EMPTY = 10**8  # the longest side of an array without entries, which costs a file nothing
+_PIECE = 2**20  # bytes that are hashed at a time
+_DTYPES = {"BOOL": "bool"} | {  # by the names that safetensors gives them
+    f"{letter}{bits}": f"{kind}{bits}"
+    for letter, kind, smallest in (("U", "uint", 8), ("I", "int", 8), ("F", "float", 16))
+    for bits in (8, 16, 32, 64)
+    if bits >= smallest
+}
 _KNOWN = {  # how files of other kinds begin
     b"\x80": "a pickle, which is never opened here",
     b"PK": "a zip archive, perhaps of skops or NumPy",
@@ -52,15 +59,12 @@ def write(path: str | os.PathLike[str], manifest: dict[str, Any], arrays: Arrays
         Contiguous arrays of numbers or truth values, by name.
     """
     text = json.dumps(manifest, allow_nan=False, separators=(",", ":"))
-    if len(text) > LARGEST:
-        raise ValueError(
-            f"the model has so many small parts that their list alone takes {len(text) / 2**20:.0f} MiB, and a model "
-            f"file holds {LARGEST // 2**20}; keep its points in arrays rather than in lists of objects."
-        )
     metadata = {"format": FORMAT, "version": str(VERSION), "sha256": _digest(VERSION, text, arrays), "manifest": text}
     try:
         with placed(path) as (draft,):
             save_file(arrays, draft, metadata)
+            with open(draft, "rb") as file:
+                _header(file)
     except SafetensorError as error:
         raise OSError(f"{os.fspath(path)!r} could not be written: {error}.") from None
 
@@ -68,25 +72,43 @@ def write(path: str | os.PathLike[str], manifest: dict[str, Any], arrays: Arrays
 # -- reading ----------------------------------------------------------------------------------------------
 
 
+class Declared(NamedTuple):
+    """Where an array is in a file, and what it is."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """Return manifest and arrays of a file, or say in a sentence what it is instead."""
+    """Return manifest and arrays of a file, or say in a sentence what it is instead.
+
+    Sizes are checked first, then the digest, piece by piece; only then is the manifest parsed, and only when its own
+    sizes are seen to be right are arrays read.
+    """
     name = repr(os.fspath(path))
     _recognise(path, name)
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            version = _version(metadata, name)
-            arrays = {key: _sound(file.get_tensor(key), key) for key in file.keys()}  # noqa: SIM118 (no mapping)
-    except (DamagedFile, NewerFile, OSError):
-        raise
-    except Exception as error:  # whatever the bytes made the parser say
-        raise DamagedFile(f"{name} is damaged, or no model file of mercer: {_sentence(error)}") from None
-    text = metadata.get("manifest", "")
-    if metadata.get("sha256") != _digest(version, text, arrays):
-        raise DamagedFile(
-            f"{name} is damaged: its contents do not match their digest. Copy it again, or save the model again."
-        )
-    return _parsed(text, name), arrays
+    with open(path, "rb") as file:
+        try:
+            metadata, declared = _header(file)
+        except Exception as error:  # whatever the bytes made the parser say
+            raise DamagedFile(f"{name} is damaged, or no model file of mercer: {_sentence(error)}") from None
+        version = _version(metadata, name)
+        text = metadata.get("manifest", "")
+        if metadata.get("sha256") != _digest(version, text, declared, lambda array: _pieces(file, array)):
+            raise DamagedFile(
+                f"{name} is damaged: its contents do not match their digest. Copy it again, or save the model again."
+            )
+        del metadata
+        manifest = _parsed(text, name)
+        try:
+            limits.check_manifest(manifest)
+            return manifest, {key: _array(file, key, declared[key]) for key in sorted(declared)}
+        except ValueError as error:
+            raise DamagedFile(
+                f"{name} is damaged, or was changed or written by other code: {_sentence(error)}"
+            ) from None
 
 
 def _recognise(path: str | os.PathLike[str], name: str) -> None:
@@ -96,11 +118,78 @@ def _recognise(path: str | os.PathLike[str], name: str) -> None:
         start = file.read(8)
     if len(start) < 8:
         raise DamagedFile(f"{name} is damaged: it has {len(start)} bytes, and a model file has hundreds.")
-    if int.from_bytes(start, "little") <= _HEADER:  # how safetensors begin
+    if int.from_bytes(start, "little") <= limits.HEADER:  # how safetensors begin
         return
     for known, what in _KNOWN.items():
         if start.startswith(known):
             raise DamagedFile(f"{name} is no model file of mercer but {what}.")
+
+
+def _header(file: BinaryIO) -> tuple[dict[str, str], dict[str, Declared]]:
+    """Return the metadata of a file and where its arrays are, once all sizes agree."""
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    limits.require(length, limits.HEADER, f"a header of {length:,} bytes")
+    raw = file.read(length)
+    if len(raw) < length:
+        raise ValueError(f"its header should have {length:,} bytes, and the file ends after {len(raw):,}.")
+    limits.check_text(raw)
+    text = raw.decode("latin-1")  # a byte for each character; names are decoded one by one
+    del raw
+    found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    del text
+    if not isinstance(found, dict):
+        raise ValueError("its header is no object of JSON.")
+    metadata = found.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise ValueError("its metadata are no texts.")
+    if not metadata.get("manifest", "").isascii():
+        raise ValueError("its manifest is written in other letters than mercer writes.")
+    limits.require(len(found), limits.ARRAYS, f"{len(found):,} arrays")
+    begin = 8 + length
+    declared = {name.encode("latin-1").decode(): _declared(name, entry, begin) for name, entry in found.items()}
+    place = begin
+    for array in sorted(declared.values(), key=lambda array: (array.start, array.stop)):
+        if array.start != place:
+            raise ValueError(f"its arrays do not follow each other at byte {place:,}.")
+        place = array.stop
+    if place != size:
+        raise ValueError(f"its arrays end at byte {place:,}, and the file at {size:,}.")
+    return metadata, declared
+
+
+def _declared(name: str, entry: Any, begin: int) -> Declared:
+    """Return what a header says about one array, if it is possible."""
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"the array {name!r:.80} has no type, shape and place.")
+    shape, places = entry["shape"], entry["data_offsets"]
+    for numbers in (shape, places):
+        if not isinstance(numbers, list) or not all(type(n) is int and 0 <= n < 2**48 for n in numbers):
+            raise ValueError(f"the array {name!r:.80} has no shape or place that an array can have.")
+    if entry["dtype"] not in _DTYPES or len(shape) > 32 or len(places) != 2:
+        raise ValueError(f"the array {name!r:.80} has the type {entry['dtype']!r:.40}, which no model has.")
+    dtype = np.dtype(_DTYPES[entry["dtype"]])
+    if places[1] - places[0] != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"the array {name!r:.80} claims the shape {tuple(shape)} and holds something else.")
+    limits.check_shape(name, tuple(shape))
+    return Declared(dtype, tuple(shape), begin + places[0], begin + places[1])
+
+
+def _pieces(file: BinaryIO, array: Declared) -> Iterable[bytes]:
+    file.seek(array.start)
+    for place in range(array.start, array.stop, _PIECE):
+        yield file.read(min(_PIECE, array.stop - place))
+
+
+def _array(file: BinaryIO, name: str, declared: Declared) -> np.ndarray:
+    """Return an array of the file, unless there is something about it that NumPy takes on trust."""
+    file.seek(declared.start)
+    array = np.empty(declared.shape, declared.dtype)
+    if array.size and file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:  # type: ignore[attr-defined]
+        raise ValueError(f"the file ends before the array {name!r:.80} does.")
+    if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+        raise ValueError(f"the array {name!r:.80} holds truth values that are neither true nor false.")
+    return array
 
 
 def _version(metadata: dict[str, str], name: str) -> int:
@@ -117,20 +206,9 @@ def _version(metadata: dict[str, str], name: str) -> int:
     return int(version)
 
 
-def _sound(array: np.ndarray, key: str) -> np.ndarray:
-    """Return an array of the file, unless there is something about it that NumPy takes on trust."""
-    if not array.size and max(array.shape) > _EMPTY:
-        raise ValueError(f"the array {key!r:.80} claims the shape {array.shape} and holds nothing.")
-    if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
-        raise ValueError(f"the array {key!r:.80} holds truth values that are neither true nor false.")
-    return array
-
-
 def _parsed(text: str, name: str) -> dict[str, Any]:
-    if len(text) > LARGEST:
-        raise DamagedFile(f"{name} is damaged: its manifest has {len(text)} characters, more than any model needs.")
     try:
-        manifest = json.loads(text, parse_constant=_no_constant)
+        manifest = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         raise DamagedFile(f"{name} is damaged: its manifest is not JSON as mercer writes it.") from None
     if not isinstance(manifest, dict):
@@ -142,18 +220,28 @@ def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object of JSON has a key twice")
+    return found
+
+
 def _sentence(error: BaseException) -> str:
     """Return what an error says, as the end of a sentence."""
     said = " ".join(str(error).split())
     return f"{said[:300] or type(error).__name__}{'' if said.endswith('.') else '.'}"
 
 
-def _digest(version: int, text: str, arrays: Arrays) -> str:
+def _bytes(array: np.ndarray) -> Iterable[Any]:
+    return [array.reshape(-1).view(np.uint8).data] if array.size else []
+
+
+def _digest(version: int, text: str, arrays: Mapping[str, Any], pieces: Callable[[Any], Iterable[Any]] = _bytes) -> str:
     """Return the SHA-256 of the manifest and of every array with its name, type and shape."""
     found = hashlib.sha256(f"{FORMAT} {version} {len(text)}\n{text}".encode())
     for name in sorted(arrays):
-        a = arrays[name]
-        found.update(f"\n{name} {a.dtype.name} {a.shape}\n".encode())
-        if a.size:
-            found.update(a.reshape(-1).view(np.uint8).data)
+        found.update(f"\n{name} {arrays[name].dtype.name} {arrays[name].shape}\n".encode())
+        for piece in pieces(arrays[name]):
+            found.update(piece)
     return found.hexdigest()

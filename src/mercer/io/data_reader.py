@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.io import limits
 from mercer.io.checks import check
 from mercer.io.codes import SPARSE, as_dtype, as_list, as_pair, as_shape, as_text, strange
 from mercer.io.registry import entry_named
@@ -33,6 +34,7 @@ class DataReader:
         "dict",
         "slice",
         "texts",
+        "repeated",
         "jagged",
         "columns",
         "masked",
@@ -47,6 +49,8 @@ class DataReader:
     def __init__(self, arrays: Arrays) -> None:
         self._arrays = arrays
         self._seen: dict[tuple[str, ...], Any] = {}
+        self._entries = 0  # of lists that are kept in arrays
+        self._rows = limits.ROWS + sum(a.nbytes for a in arrays.values()) // limits.ROW  # objects that these may make
 
     def read(self, code: Any) -> Any:
         """Return the value that a writer wrote; ValueError for whatever it would not have written."""
@@ -91,13 +95,23 @@ class DataReader:
         return slice(start, stop, step)
 
     def _numbers(self, code: dict[str, Any]) -> Any:
-        return self._vector(code["numbers"], "fi").tolist()
+        found = self._vector(code["numbers"], "fi")
+        if found.dtype.itemsize < 8:  # of which lists take more memory than the file
+            raise strange(code)
+        return found.tolist()
 
     def _texts(self, code: dict[str, Any]) -> Any:
         name = code["texts"]
         joined = self._vector(name, "u").tobytes()
         ends = self._ends(f"{name}.lengths", len(joined))
         return [joined[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends], ends)]
+
+    def _repeated(self, code: dict[str, Any]) -> Any:
+        entry, times = self.read(code["repeated"]), code.get("times")
+        if entry not in (None, ()) or type(times) is not int or times < 0:
+            raise strange(code)
+        self._count(times)
+        return [entry] * times
 
     def _jagged(self, code: dict[str, Any]) -> Any:
         entries = as_list(self.read(code.get("entries")))
@@ -106,17 +120,24 @@ class DataReader:
 
     def _columns(self, code: dict[str, Any]) -> Any:
         columns = [as_list(self.read(c)) for c in as_list(code["columns"])]
-        rows = list(zip(*columns, strict=True))
+        self._count(len(columns[0]) if columns else 0)
         if "class" not in code:
-            return rows
+            return list(zip(*columns, strict=True))
         entry, names = entry_named(as_text(code["class"])), as_list(code.get("arguments"))
         known = entry.arguments is not None and set(map(as_text, names)) <= set(entry.arguments)
         if not known or len(names) != len(columns):
             raise strange(code)
-        made = [entry.make(dict(zip(names, row, strict=True))) for row in rows]
+        self._rows -= len(columns[0]) if columns else 0
+        if self._rows < 0:
+            raise limits.TooLarge("it makes more objects of its lists than a file of its size can need")
+        made = [entry.make(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
         for one in made:
             check(one)
         return made
+
+    def _count(self, entries: int) -> None:
+        self._entries += entries
+        limits.require(self._entries, limits.ENTRIES, f"{self._entries:,} texts, lists and tuples")
 
     def _vector(self, name: Any, kinds: str) -> np.ndarray:
         found = stored(self._arrays, name)
@@ -126,8 +147,9 @@ class DataReader:
 
     def _ends(self, name: Any, total: int) -> list[int]:
         """Return where the parts of something end, from their lengths."""
-        lengths = self._vector(name, "i").tolist()
-        if any(n < 0 for n in lengths) or sum(lengths) != total:
+        lengths = self._vector(name, "i")
+        self._count(len(lengths))
+        if lengths.size and (lengths.min() < 0 or lengths.max() > total or lengths.sum(dtype=np.float64) != total):
             raise ValueError(f"the lengths {name!r:.80} do not add up to the {total} that are there")
         return np.cumsum(lengths, dtype=np.int64).tolist()
 
@@ -156,6 +178,7 @@ class DataReader:
         shape = as_shape(code.get("shape"))
         if math.prod(shape):
             raise strange(code)
+        limits.check_shape("empty", shape)
         return np.empty(shape, dtype=as_dtype(code["empty"], "USMm"))
 
     def _masked(self, code: dict[str, Any]) -> Any:
@@ -178,11 +201,15 @@ class DataReader:
         parts = tuple(self.read(code.get(part)) for part in ("data", "indices", "indptr"))
         if not all(isinstance(p, np.ndarray) and p.ndim == 1 for p in parts) or parts[0].dtype.kind not in "fiub":
             raise strange(code)
-        found = SPARSE[as_text(code["sparse"])](parts, shape=as_shape(code.get("shape")))
+        shape = as_shape(code.get("shape"))
+        limits.check_sparse(shape, parts[2].size)
+        found = SPARSE[as_text(code["sparse"])](parts, shape=shape)
         found.check_format(full_check=True)  # the core trusts the indices
         return found
 
     def _table(self, code: dict[str, Any]) -> Any:
+        if not isinstance(code["table"], dict) or code["table"].get("kind") != "table":
+            raise strange(code)
         return read_points(code["table"], self._arrays)
 
     def _dtype(self, code: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.io import limits
 from mercer.io.codes import FEW, SPARSE
 from mercer.io.registry import entry_of
 from mercer.points.state import Arrays
@@ -27,6 +28,7 @@ class DataWriter:
     def __init__(self) -> None:
         self.arrays: Arrays = {}
         self.same: dict[str, str] = {}
+        self._entries = 0
         self._known: dict[int, tuple[Any, Any]] = {}  # by identity; the object is kept, so that its id stays its own
 
     def write(self, value: Any, path: str) -> Any:
@@ -82,6 +84,11 @@ class DataWriter:
         kind = type(values[0])
         if any(type(v) is not kind for v in values):
             return None
+        if kind is str or kind is list or kind is tuple:
+            self._entries += len(values)
+            limits.require(self._entries, limits.ENTRIES, f"{self._entries:,} texts, lists and tuples")
+        if values[0] is None or (kind is tuple and not any(values)):
+            return {"repeated": self.write(values[0], path), "times": len(values)}
         if kind is float or (kind is int and all(-(2**63) <= v < 2**63 for v in values)):
             return {"numbers": self._put(np.array(values, dtype=np.float64 if kind is float else np.int64), path)}
         if kind is str:
@@ -146,6 +153,7 @@ class DataWriter:
         if SPARSE.get(kind) is not type(value):
             value = sparse.csr_array(value) if isinstance(value, sparse.sparray) else sparse.csr_matrix(value)
             kind = type(value).__name__
+        limits.check_sparse(value.shape, value.indptr.size)
         parts = {part: self.write(getattr(value, part), f"{path}.{part}") for part in ("data", "indices", "indptr")}
         return {"sparse": kind, "shape": [int(n) for n in value.shape], **parts}
 

@@ -8,6 +8,7 @@ from typing import Any
 import sklearn
 
 from mercer.io.container import DamagedFile, read, write
+from mercer.io.limits import Stored, TooLarge, check_manifest
 from mercer.io.reader import Reader
 from mercer.io.registry import NotRegistered
 from mercer.io.writer import Writer
@@ -45,15 +46,26 @@ def save(model: Any, path: str | os.PathLike[str], *, facts: dict[str, Any] | No
     from mercer import __version__
 
     writer = Writer()
-    manifest = {
-        "mercer": __version__,
-        "scikit-learn": sklearn.__version__,
-        "model": writer.write(model, "model"),
-        "facts": writer.write(facts, "facts"),
-        "objects": writer.objects,
-        "same": writer.same,
-    }
-    write(path, manifest, writer.arrays)
+    try:
+        manifest = {
+            "mercer": __version__,
+            "scikit-learn": sklearn.__version__,
+            "model": writer.write(model, "model"),
+            "facts": writer.write(facts, "facts"),
+            "objects": writer.objects,
+            "same": writer.same,
+        }
+        check_manifest(manifest)
+        write(path, manifest, writer.arrays)
+    except RecursionError:
+        raise ValueError(
+            "the model has objects within objects without end, and cannot be saved; keep them beside each other."
+        ) from None
+    except TooLarge as error:
+        raise ValueError(
+            f"the model has too many small parts to be saved: {error}. Keep its points in arrays rather than in lists "
+            "of objects, and its kernels small."
+        ) from None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -102,13 +114,9 @@ def facts(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _loaded(path: str | os.PathLike[str], what: str) -> Any:
     manifest, arrays = read(path)
     try:
-        for name, other in manifest["same"].items():
-            arrays[name] = arrays[other]
+        arrays |= {name: arrays[other] for name, other in manifest["same"].items()}
         versions = {k: v for k, v in manifest.items() if k in ("mercer", "scikit-learn") and isinstance(v, str)}
-        objects = manifest["objects"]
-        if not isinstance(objects, list):
-            raise ValueError("its objects are no list")
-        return Reader(objects, arrays, versions).read(manifest[what])
+        return Reader(manifest["objects"], Stored(arrays), versions).read(manifest[what])
     except NotRegistered as error:
         raise NotRegistered(f"{os.fspath(path)!r} cannot be loaded: {error}") from None
     except Exception as error:  # a file from anywhere: whatever it provokes ends in one sentence

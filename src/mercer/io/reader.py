@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 
+from mercer.io import limits
 from mercer.io.checks import check
 from mercer.io.codes import GENERATORS, METHODS, TYPES, as_attributes, as_text, is_place, strange
 from mercer.io.data_reader import DataReader
 from mercer.io.registry import Entry, NotRegistered, entry_named, function_named
 from mercer.io.scorers import scorer_from_plain
+from mercer.io.trial import try_out
 from mercer.kernels.state import kernel_from_state, kernel_named, read_law
 from mercer.points.state import Arrays
 
@@ -37,6 +39,7 @@ class Reader(DataReader):
         self._records = objects
         self._versions = versions
         self._made: dict[int, Any] = {}
+        self._trials = limits.TRIALS
 
     # -- things with a name -----------------------------------------------------------------------------
 
@@ -90,6 +93,7 @@ class Reader(DataReader):
         if not isinstance(record, dict):
             raise strange(record)
         if "kernel" in record:
+            self._build_parts(record)
             return kernel_from_state(record, self._arrays, self._more)
         entry = entry_named(as_text(record.get("class")))
         if entry.arguments is None:
@@ -102,6 +106,23 @@ class Reader(DataReader):
         made = entry.make({name: self.read(value) for name, value in given.items()})
         check(made)
         return made
+
+    def _build_parts(self, record: dict[str, Any]) -> None:
+        """Build the kernels that a kernel is made of, the innermost first and without a call for each level."""
+        stack = self._parts(record)
+        while stack:
+            number = stack[-1]
+            missing = [] if number in self._made else self._parts(self._records[number])
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            self._object({"object": number})
+
+    def _parts(self, record: dict[str, Any]) -> list[int]:
+        """Return the numbers of the kernels in a record that are not made yet."""
+        numbers = [n for n in limits.references(record, len(self._records)) if n not in self._made]
+        return [n for n in numbers if isinstance(self._records[n], dict) and "kernel" in self._records[n]]
 
     def _more(self, code: dict[str, Any]) -> Any:
         """Return a parameter of a kernel that is more than a number, a text or a law."""
@@ -118,7 +139,8 @@ class Reader(DataReader):
         state = {}
         for name, value in as_attributes(record.get("state")).items():
             name = getattr(cls, "_former", {}).get(name, name)
-            if hasattr(inspect.getattr_static(cls, name, None), "__get__") or name in given:
+            usual = "_" in (name[:1], name[-1:]) or not cls.__module__.startswith(("mercer.", "sklearn."))
+            if not usual or hasattr(inspect.getattr_static(cls, name, None), "__get__") or name in given:
                 raise ValueError(f"{name!r:.80} is no attribute that a fit of {entry.name} sets")
             state[name] = self.read(value)
         vars(model).update(state)
@@ -127,6 +149,9 @@ class Reader(DataReader):
             state["_sklearn_version"] = self._versions.get("scikit-learn", "?")  # which warns where it differs
         model.__setstate__(vars(model) | state)
         self._ask(model, self.read(record.get("requests")))
+        if self._trials:
+            self._trials -= 1
+            try_out(model)
         return model
 
     def _ask(self, model: Any, requests: Any) -> None:

@@ -88,12 +88,27 @@ class Writer(DataWriter):
     # -- objects ----------------------------------------------------------------------------------------
 
     def _kernel(self, kernel: Kernel, path: str) -> Any:
+        """Write a kernel after its parts, each of which is an object of its own: a part that two share stays one."""
+
         def more(value: Any, where: str) -> Any:
             return {"value": self.write(value, where)}
 
-        number = self._record()
-        self.objects[number] = self._with_arrays(lambda arrays: write_kernel(kernel, path, arrays, more))
-        return {"object": number}
+        stack = [(kernel, path)]
+        while stack:
+            whole, where = stack[-1]
+            parts = [(part, f"{where}.{key}") for key, part in whole._params().items() if isinstance(part, Kernel)]
+            new = [(part, there) for part, there in parts if id(part) not in self._known]
+            if new:
+                stack += new
+                continue
+            stack.pop()
+            if id(whole) not in self._known:
+                number = self._record()
+                self._known[id(whole)] = whole, {"object": number}
+                self.objects[number] = self._with_arrays(
+                    lambda arrays, whole=whole, where=where: write_kernel(whole, where, arrays, more)
+                )
+        return self._known[id(kernel)][1]
 
     def _record(self) -> int:
         self.objects.append(None)

@@ -124,8 +124,10 @@ class Power(Kernel):
 
     def of(self, pair: Pair) -> Any:
         value, power = self.base.of(pair), int(self.power)
-        # Repeated multiplication gives infinity, which is refused with a sentence, where ** raises without one.
-        return math.prod([value] * power) if isinstance(value, float) else value**power
+        try:
+            return value**power
+        except OverflowError:  # of a number; infinity is refused with a sentence
+            return math.inf
 
     def feature_map(self) -> Any:
         base = self.base.feature_map()

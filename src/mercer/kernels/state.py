@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 from scipy import stats
 
 from mercer.features import spectral
@@ -22,6 +23,7 @@ More = Callable[[dict[str, Any]], Any]
 _REGISTERED: dict[str, type[Kernel]] = {}
 # Laws on several frequencies: what is read off a frozen one, and what it is made with.
 _SEVERAL = {"multivariate_normal": ("mean", "cov"), "multivariate_t": ("loc", "shape", "df")}
+_DIMENSION = 1_000  # of such a law in a state: its matrix is decomposed when it is made
 
 
 class NotRegistered(ValueError):
@@ -119,7 +121,8 @@ def kernel_from_state(manifest: Any, arrays: Arrays, more: More | None = None) -
 def write_kernel(kernel: Kernel, name: str, arrays: Arrays, more: Other | None = None) -> dict[str, Any]:
     """Return the manifest of a kernel, and put its arrays into `arrays` under names that begin with `name`.
 
-    Parameters that are neither plain data nor laws (fitted transformers) are written by `more`, where it is given.
+    Parameters that are neither plain data nor laws (other kernels, fitted transformers) are written by `more`, where it
+    is given.
     """
     cls = type(kernel)
     if kernel_named(cls.__name__) is not cls:
@@ -130,7 +133,7 @@ def write_kernel(kernel: Kernel, name: str, arrays: Arrays, more: Other | None =
 
     def other(value: Any, where: str) -> Any:
         if isinstance(value, Kernel):
-            return write_kernel(value, where, arrays, more)
+            return write_kernel(value, where, arrays) if more is None else more(value, where)
         if isinstance(value, SpectralLaw):
             return _write_law(value, where, arrays, other)
         found = _write_scipy(value, where, arrays, other)
@@ -172,6 +175,11 @@ def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, A
             return None
         kind = found[0]
         given = {key: getattr(law, key) for key in _SEVERAL[kind]}
+        dimension = len(given[_SEVERAL[kind][0]])
+        if dimension > _DIMENSION:
+            raise ValueError(
+                f"{name} is a law in {dimension:,} dimensions; a state holds those in up to {_DIMENSION:,}."
+            )
     return {
         "scipy.stats": kind,
         "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in given.items()},
@@ -223,9 +231,18 @@ def _read(code: dict[str, Any], arrays: Arrays, more: More | None) -> Any:
     if kind == "law" and name in spectral.__all__ and inspect.isclass(getattr(spectral, name)):
         return getattr(spectral, name)(**made)
     law = getattr(stats, name, None) if kind == "scipy.stats" else None
+    if name in _SEVERAL:
+        _check_several(name, made)
     if name in _SEVERAL or isinstance(law, stats.rv_continuous | stats.rv_discrete):
         return law(**made)  # type: ignore[misc]
     raise damaged("a law is one of mercer.features or of scipy.stats", name)
+
+
+def _check_several(name: str, made: dict[str, Any]) -> None:
+    """Refuse laws on several variables whose matrix is not given: scipy would make one of whatever size is asked."""
+    shapes = [np.shape(made.get(key, 0.0)) for key in _SEVERAL[name][:2]]  # of the centre and of the matrix
+    if len(shapes[0]) != 1 or shapes[1] != shapes[0] * 2 or not 0 < shapes[0][0] <= _DIMENSION:
+        raise damaged(f"{name} has a centre in up to {_DIMENSION:,} dimensions and a matrix", f"{made!r:.200}")
 
 
 def _made(name: str, made: dict[str, Any]) -> Kernel:
@@ -240,6 +257,9 @@ def _made(name: str, made: dict[str, Any]) -> Kernel:
         raise damaged(
             f"{name} has the parameters {', '.join(sorted(known)) or '(none)'}", ", ".join(sorted(set(made) - known))
         )
+    for f in fields(cls):  # type: ignore[arg-type]
+        if f.type in ("Kernel", Kernel) and f.name in made and not isinstance(made[f.name], Kernel):
+            raise damaged(f"{f.name} of {name} is a kernel", made[f.name])
     return cls(**made)
 
 

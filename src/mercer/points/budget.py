@@ -69,26 +69,29 @@ class Budget(int):
         return cls(available_memory())
 
     def require(self, needed: int, what: str, remedy: str) -> None:
-        """Raise MemoryError unless `needed` bytes fit."""
+        """Raise MemoryError unless `needed` bytes fit; the amount that it names does."""
         if needed > self:
             raise MemoryError(
-                f"{what} would need {readable(needed)}, more than the budget of {readable(self)}; {remedy}"
+                f"{what} would need {readable(needed, up=True)}, more than the budget of {readable(self)}; {remedy}"
             )
 
 
-def readable(size: int) -> str:
-    """Return a size with the unit that suits it.
+def readable(size: int, up: bool = False) -> str:
+    """Return a size with the unit that suits it, to four digits; `up` for no less than the size.
 
     Examples
     --------
-    >>> readable(3 * 2**30)
-    '3 GiB'
+    >>> readable(3 * 2**30), readable(10**6), readable(10**6, up=True)
+    ('3 GiB', '976.6 KiB', '976.6 KiB')
     """
     value, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024:
             break
         value, unit = value / 1024, larger
+    if up and value > 0:
+        step = 10.0 ** (math.floor(math.log10(value)) - 3)
+        value = math.ceil(value / step - 1e-9) * step
     return f"{value:.4g} {unit}"
 
 

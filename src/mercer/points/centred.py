@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer import _core
+from mercer.points.lazy import cached_property
 
 _SAMPLE = 2048  # rows whose mean is centre enough
 _SOME = 256  # rows that show whether each column has one frequent value

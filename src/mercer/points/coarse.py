@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from mercer import _core
 from mercer.points.centred import packed, padded
 from mercer.points.comparison import Comparison
 from mercer.points.formula import Path, statistics
+from mercer.points.lazy import cached_property
 from mercer.points.points import Points
 from mercer.points.program import STAT, Program, compile_formula
 from mercer.points.threads import cores, run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from mercer.points import formula as symbolic
 from mercer.points.centred import Centred
 from mercer.points.compressed import Compressed
 from mercer.points.conditioning import gain
+from mercer.points.lazy import cached_property
 from mercer.points.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
 from mercer.points.points import Points, is_foreign
 from mercer.points.program import STAT, compile_formula

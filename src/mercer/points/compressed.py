@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from mercer import _core
+from mercer.points.lazy import cached_property
 
 _LISTED = 1 << 20  # features up to which lists by column are kept however few nonzeros there are
 

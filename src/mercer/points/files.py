@@ -45,7 +45,7 @@ def placed(*paths: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """
     targets = [_target(path) for path in paths]
     for folder in {target.parent for target in targets}:
-        _sweep(folder)
+        sweep(folder)
     drafts = [target.with_name(f".mercer-{_here()}-{os.getpid()}-{secrets.token_hex(6)}.tmp") for target in targets]
     try:
         modes = [_create(draft, target) for draft, target in zip(drafts, targets, strict=True)]
@@ -120,7 +120,7 @@ def _here() -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Remove the drafts of processes that are no more."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

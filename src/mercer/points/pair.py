@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
+from mercer.points.lazy import cached_property
 from mercer.points.points import Points
 
 # Hashable callables, so that equal ones are computed once: points to points, and points to one number each.

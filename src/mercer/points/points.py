@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy import sparse
 from mercer import _core
 from mercer.points.centred import Centred, centre
 from mercer.points.compressed import Compressed
+from mercer.points.lazy import cached_property
 from mercer.points.vectors import NoMatrix, as_vectors, is_foreign
 
 __all__ = ["NoMatrix", "Points", "is_foreign"]

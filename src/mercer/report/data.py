@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section, Table
-from mercer.report.scales import Bands, Linear, span
+from mercer.report.scales import Bands, Linear, bins, quantiles, span
 from mercer.report.story import Story
 from mercer.report.svg import Chart, tag
 from mercer.report.words import clip, listed, number, percent
@@ -82,7 +82,7 @@ def sketch(series: Any, kind: str) -> str:
     numbers = as_numbers(values) if kind in ("number", "date") else np.empty(0)
     if numbers.size:
         look = "c0"
-        heights = np.histogram(np.clip(numbers, *np.quantile(numbers, [0.005, 0.995])), _BARS)[0]
+        heights = bins(np.clip(numbers, *quantiles(numbers, [0.005, 0.995])), _BARS)[0]
     else:
         look = "c1"
         heights = values.astype(str).value_counts().to_numpy()[:_BARS]
@@ -158,10 +158,10 @@ def _classes(y: np.ndarray) -> Figure:
 
 def _histogram(y: np.ndarray) -> Figure:
     y = y[np.isfinite(y)]
-    title = f"The target lies between {number(y.min())} and {number(y.max())}, half of it below {number(np.median(y))}"
+    low, middle, high = quantiles(y, [0.002, 0.5, 0.998])
+    title = f"The target lies between {number(y.min())} and {number(y.max())}, half of it below {number(middle)}"
     chart = Chart("target", title, f"Histogram of {len(y):,} values.", height=220)
-    low, high = np.quantile(y, [0.002, 0.998])
-    heights, edges = np.histogram(np.clip(y, low, high), min(32, max(8, int(np.sqrt(len(y))))))
+    heights, edges = bins(np.clip(y, low, high), min(32, max(8, int(np.sqrt(len(y))))))
     x, up = chart.across(*span(edges, 0.0)), chart.up(0, float(heights.max()) * 1.05)
     chart.axis_y(up, "rows", up.ticks(4))
     chart.axis_x(x, "target", grid=False)

@@ -13,7 +13,7 @@ from mercer.report.clock import Clock
 from mercer.report.data import as_numbers
 from mercer.report.importance import groups
 from mercer.report.machine import Machine
-from mercer.report.scales import Bands, span
+from mercer.report.scales import Bands, quantiles, spaced, span
 from mercer.report.svg import LETTER, Chart
 from mercer.report.words import clip, number
 
@@ -62,8 +62,8 @@ def depend(machine: Machine, frame: Any, column: Any, background: int, rng: np.r
         if not numbers.size:
             return None
         distinct = np.unique(numbers)
-        low, high = np.quantile(numbers, [0.02, 0.98])
-        values = distinct if len(distinct) <= 12 else np.linspace(low, high, _PLACES)
+        low, high = quantiles(numbers, [0.02, 0.98])
+        values = distinct if len(distinct) <= 12 else spaced(low, high, _PLACES)
         if pandas.api.types.is_integer_dtype(series):
             values = np.unique(np.round(values).astype(int))
         settings: list[Any] = values.tolist()

@@ -10,7 +10,7 @@ from mercer.report.clock import Clock
 from mercer.report.importance import groups
 from mercer.report.machine import Machine
 from mercer.report.plane import Plane, grid_for
-from mercer.report.scales import span
+from mercer.report.scales import quantiles, span
 from mercer.report.words import clip
 
 _NAMED = 2  # columns in the name of a direction
@@ -71,7 +71,7 @@ def directions_plane(
     points = S @ ways.T
     places, background = grid_for(clock, each)
     background = 1 if Z.shape[1] == 2 else min(background, len(Z))
-    ends = [span(np.quantile(column, [0.01, 0.99]), 0.06) for column in points.T]
+    ends = [span(quantiles(column, [0.01, 0.99]), 0.06) for column in points.T]
     axes = (np.linspace(*ends[0], places), np.linspace(*ends[1], places))
     on = np.column_stack([g.ravel() for g in np.meshgrid(*axes)]) @ ways
     rest = S[rng.permutation(len(S))[:background]]

@@ -8,7 +8,7 @@ from mercer.points.words import count
 from mercer.report.blocks import Figure, Figures, Section, Table
 from mercer.report.judged import Judged
 from mercer.report.machine import Machine
-from mercer.report.scales import Bands, span
+from mercer.report.scales import LARGEST, Bands, bins, exponent, quantiles, span
 from mercer.report.svg import LETTER, Chart, shade
 from mercer.report.words import clip, number, percent
 
@@ -117,9 +117,10 @@ def _by_class(table: np.ndarray, names: list[str]) -> Table:
 
 def _regressed(judged: Judged, rng: np.random.Generator) -> Section:
     truth, predicted = judged.truth.astype(float), judged.predicted.astype(float)
-    residual = truth - predicted
-    mean = float(residual.mean())
-    half, most = np.quantile(np.abs(residual), [0.5, 0.95])
+    with np.errstate(over="ignore"):
+        residual = np.clip(truth - predicted, -LARGEST, LARGEST)
+    mean = float((residual / len(residual)).sum())
+    half, most = quantiles(np.abs(residual), [0.5, 0.95])
     lead = (
         f"On {judged.where} half of the predictions are within {number(half)} of the truth, and 95% within "
         f"{number(most)}; on average they are {number(abs(mean), 2)} too {'low' if mean > 0 else 'high'}."
@@ -128,13 +129,15 @@ def _regressed(judged: Judged, rng: np.random.Generator) -> Section:
 
 
 def _scatter(truth: np.ndarray, predicted: np.ndarray, rng: np.random.Generator) -> Figure:
-    spread = float(((truth - truth.mean()) ** 2).sum())
-    explained = 1 - float(((truth - predicted) ** 2).sum()) / spread if spread else float("nan")
+    size = max(exponent(truth), exponent(predicted))  # squares are numbers in units of it
+    true, said = np.ldexp(truth, -size), np.ldexp(predicted, -size)
+    spread = float(((true - true.mean()) ** 2).sum())
+    explained = 1 - float(((true - said) ** 2).sum()) / spread if spread else float("nan")
     title = f"Predictions follow the truth: R² = {number(explained)}"
     some = rng.permutation(len(truth))[:_POINTS]
     chart = Chart("scatter", title, f"{count(len(truth), 'point')}; the diagonal is a perfect prediction.", height=330)
     # A few extremes must not press all the others into a corner.
-    low, high = np.quantile(np.concatenate([truth, predicted]), [0.001, 0.999])
+    low, high = quantiles(np.concatenate([truth, predicted]), [0.001, 0.999])
     ends = span([low, high], 0.04)
     x, y = chart.across(*ends), chart.up(*ends)
     chart.axis_x(x, "predicted")
@@ -147,11 +150,11 @@ def _scatter(truth: np.ndarray, predicted: np.ndarray, rng: np.random.Generator)
 
 
 def _spread(residual: np.ndarray) -> Figure:
-    low, middle, high = np.quantile(residual, [0.05, 0.5, 0.95])
+    low, middle, high = quantiles(residual, [0.05, 0.5, 0.95])
     title = f"Nine in ten residuals lie between {number(low)} and {number(high)}"
     chart = Chart("residuals", title, f"Histogram; the median is {number(middle)}.", height=330)
-    ends = np.quantile(residual, [0.005, 0.995])
-    heights, edges = np.histogram(np.clip(residual, *ends), min(40, max(8, int(np.sqrt(len(residual))))))
+    ends = quantiles(residual, [0.005, 0.995])
+    heights, edges = bins(np.clip(residual, *ends), min(40, max(8, int(np.sqrt(len(residual))))))
     x, y = chart.across(*span(edges, 0.02)), chart.up(0, float(heights.max()) * 1.06)
     chart.box(float(x(low)), chart.y1, float(x(high) - x(low)), chart.y0 - chart.y1, "noise")
     chart.axis_y(y, "rows")

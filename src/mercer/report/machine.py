@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import warnings
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer, r2_score
 
+from mercer.points.lazy import cached_property
+from mercer.report.scales import exponent
 from mercer.report.words import named, number
 
 
@@ -69,6 +70,8 @@ class Machine:
 
     def score(self, Z: np.ndarray, y: np.ndarray) -> float:
         """Return the score that the search looked at, on encoded rows."""
+        if self.scoring == "r2" and len(y) > 1:
+            return self.score_of(self.values(Z), Z, y)
         try:
             scorer = get_scorer(self.scoring)
         except ValueError:
@@ -80,7 +83,8 @@ class Machine:
         if self.scoring == "accuracy":
             return float(np.mean(self.classes[values.argmax(axis=1)] == y))
         if self.scoring == "r2" and len(y) > 1:
-            return float(r2_score(y, values[:, 0]))
+            size = max(exponent(y), exponent(values))  # squares are numbers in units of it
+            return float(r2_score(np.ldexp(y, -size), np.ldexp(values[:, 0], -size)))
         return self.score(Z, y)
 
     def values(self, Z: np.ndarray) -> np.ndarray:

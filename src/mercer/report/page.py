@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -49,7 +50,8 @@ def write_report(path: Any, story: Story, effort: float = 20.0) -> Path:
         What is told.
     effort
         Seconds that may be spent on what is computed for the report only: the learning curve, the importance of columns
-        and the pictures of the prediction. They look at fewer rows when there is less time.
+        and the pictures of the prediction. They look at fewer rows when there is less time. 0 leaves out what is not
+        known from the search and the fit.
 
     Returns
     -------
@@ -87,12 +89,12 @@ def render(story: Story, effort: float = 20.0) -> str:
     effort
         Seconds, as for `write_report`.
     """
-    if not effort > 0:
-        raise ValueError(f"effort={effort!r} must be a number of seconds > 0.")
+    if not effort >= 0:
+        raise ValueError(f"effort={effort!r} must be a number of seconds >= 0.")
     began = time.perf_counter()
     story = _with_tables(story)
     machine = Machine(story.model)
-    sections = _sections(story, machine, Clock(effort))
+    sections = _sections(story, machine, Clock(effort)) if effort else _known(story, machine)
     spent = timings_section(story, time.perf_counter() - began)
     made = datetime.now(UTC)
     return str(
@@ -140,6 +142,12 @@ def _with_tables(story: Story) -> Story:
 
 
 # -- sections ---------------------------------------------------------------------------------------------
+
+
+def _known(story: Story, machine: Machine) -> list[Section]:
+    """Return what needs no further computation."""
+    found = (_scores(story), search_section(story.model), winner_section(machine))
+    return [section for section in found if section is not None]
 
 
 def _sections(story: Story, machine: Machine, clock: Clock) -> list[Section]:
@@ -257,7 +265,7 @@ def _tiles(story: Story, machine: Machine) -> list[Tile]:
         name, score = next(iter(story.scores.items()))
         tiles.append(Tile(f"test {name}", number(score, 4), count(len(story.test[0]), "row") if story.test else ""))
     error = getattr(model, "score_error_", float("nan"))
-    spread = f"± {number(error, 2)} standard error" if error == error else ""
+    spread = f"± {number(error, 2)} standard error" if math.isfinite(error) else ""
     tiles.append(Tile(f"cross-validated {machine.measure}", number(model.best_score_, 4), spread))
     frame = story.train[0]
     tiles.append(Tile("rows learnt", f"{len(frame):,}", count(frame.shape[1], "column")))

@@ -14,7 +14,7 @@ from mercer.report.clock import Clock
 from mercer.report.data import as_numbers
 from mercer.report.dependence import averaged
 from mercer.report.machine import Machine
-from mercer.report.scales import Linear, span
+from mercer.report.scales import Linear, quantiles, spaced, span
 from mercer.report.svg import STEPS, Chart, path
 from mercer.report.words import clip, number, tick
 
@@ -60,8 +60,8 @@ def columns_plane(
     alone = len(columns) == 2
     places, background = grid_for(clock, each)
     rows = frame.iloc[rng.permutation(len(frame))[: 1 if alone else background]]
-    ends = [span(np.quantile(as_numbers(frame[label]), [0.01, 0.99]), 0.03) for label in chosen]
-    axes = (np.linspace(*ends[0], places), np.linspace(*ends[1], places))
+    ends = [span(quantiles(as_numbers(frame[label]), [0.01, 0.99]), 0.03) for label in chosen]
+    axes = (spaced(*ends[0], places), spaced(*ends[1], places))
     first, second = np.meshgrid(*axes)
     found = averaged(machine, rows, {chosen[0]: first.ravel().tolist(), chosen[1]: second.ravel().tolist()})
     shown = rng.permutation(len(frame))[:_POINTS]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+LARGEST = float(np.finfo(float).max)
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -26,15 +28,15 @@ class Linear:
     stop: float
 
     def __call__(self, value: Any) -> Any:
-        width = self.high - self.low or 1.0
-        return self.start + (np.asarray(value, dtype=float) - self.low) / width * (self.stop - self.start)
+        size = exponent([self.low, self.high])  # the width alone may be beyond the largest number
+        low, high = np.ldexp([self.low, self.high], -size)
+        return self.start + (np.ldexp(value, -size) - low) / (high - low or 1.0) * (self.stop - self.start)
 
     def ticks(self, most: int = 5) -> list[float]:
         """Return round values within the scale, about as many as asked."""
-        width = self.high - self.low
-        if not width > 0 or not math.isfinite(width):
+        raw = self.high / max(1, most) - self.low / max(1, most)
+        if not raw > 1e-322:  # no rounder number is left
             return [self.low]
-        raw = width / max(1, most)
         power = 10.0 ** math.floor(math.log10(raw))
         step = next((m * power for m in (1, 2, 2.5, 5) if m * power >= raw * (1 - 1e-9)), 10 * power)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
@@ -119,8 +121,48 @@ def span(values: Any, margin: float = 0.05) -> tuple[float, float]:
     if not values.size:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
-    if low == high:
-        room = abs(low) / 3 or 1.0
-        return low - room, high + room
-    room = margin * (high - low)
-    return low - room, high + room
+    room = margin * high - margin * low if low < high else abs(low) / 3 or 1.0
+    return max(low - room, -LARGEST), min(high + room, LARGEST)
+
+
+def bins(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many values are in each of equally wide bins, and where these begin and end.
+
+    The same as `numpy.histogram`, and also for values whose differences are no longer numbers.
+
+    Examples
+    --------
+    >>> heights, edges = bins(np.array([-1.7e308, 0.0, 1.7e308]), 2)
+    >>> heights.tolist(), edges.tolist()
+    ([1, 2], [-1.7e+308, 0.0, 1.7e+308])
+    """
+    size = exponent(values)
+    heights, edges = np.histogram(np.ldexp(values, -size), count)
+    return heights, _enlarged(edges, size)
+
+
+def quantiles(values: np.ndarray, shares: list[float]) -> np.ndarray:
+    """Return quantiles, as `numpy.quantile` does, and also of values whose differences are no longer numbers.
+
+    Examples
+    --------
+    >>> quantiles(np.array([-1.7e308, 1.7e308]), [0.5]).tolist()
+    [0.0]
+    """
+    size = exponent(values)
+    return _enlarged(np.quantile(np.ldexp(values, -size), shares), size)
+
+
+def spaced(low: float, high: float, count: int) -> np.ndarray:
+    """Return equally spaced values from low to high, however far these are apart."""
+    return 4 * np.linspace(low / 4, high / 4, count)
+
+
+def exponent(values: Any) -> int:
+    """Return the power of two below which all values are; dividing by it rounds nothing."""
+    return int(np.frexp(np.abs(values).max())[1])
+
+
+def _enlarged(values: np.ndarray, size: int) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.clip(np.ldexp(values, size), -LARGEST, LARGEST)

@@ -70,7 +70,8 @@ def _missing(value: Any) -> bool:
 
 
 def _plain(value: Any) -> float:
-    return math.nan if _missing(value) or isinstance(value, str) else float(value)
+    value = math.nan if _missing(value) or isinstance(value, str) else float(value)
+    return value if math.isfinite(value) else math.nan
 
 
 def search_section(model: Any) -> Section:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mercer.solvers.pivoted import Pivoted
 
 _BAND = 64  # rows that are permuted at a time
-_PORTION = 64 * 2**20  # bytes of permuted factors held at a time
+_PORTION = 64 * 2**20  # bytes of permutations held at a time, at most
 _EXACT = 1e-9  # of the trace, below which what factors leave out counts as nothing
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
@@ -47,7 +47,7 @@ class Alignment:
     products
         From permutations (rows) to C.
     width
-        Bytes that one permutation takes.
+        Bytes that one permutation takes: before and after, and the diagonal in its order.
     error
         A bound on the error of C / (|K| |L|) that the form of the matrices makes.
     said
@@ -63,9 +63,9 @@ class Alignment:
     error: float
     said: str
 
-    def portions(self, count: int) -> Iterator[int]:
-        """Return how many permutations to take at a time."""
-        step = max(1, _PORTION // self.width)
+    def portions(self, count: int, room: int) -> Iterator[int]:
+        """Return how many permutations to take at a time, within some bytes."""
+        step = max(1, min(_PORTION, room) // self.width)
         for start in range(0, count, step):
             yield min(step, count - start)
 
@@ -119,7 +119,7 @@ def dense_alignment(grams: list[Gram]) -> Alignment:
         norms=(float(np.linalg.norm(K)), float(np.linalg.norm(L))),
         largest=(largest[0], largest[1]),
         products=lambda orders: np.array(run(lambda order: _permuted(K, L, order), orders)),
-        width=8 * len(K),
+        width=24 * len(K),
         error=0.0,
         said="matrices held, permuted entry by entry",
     )
@@ -185,7 +185,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
         norms=norms,
         largest=tuple(float(np.abs(gram.diag()).max()) for gram in grams),  # type: ignore[arg-type]
         products=products,
-        width=8 * len(F),
+        width=24 * len(F),
         error=error,
         said=f"factors of rank {F.shape[1]} and {G.shape[1]} by pivoted Cholesky decomposition",
     )

@@ -11,7 +11,6 @@ from mercer.features.spectral.law import generator
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.points import Points
-from mercer.points.budget import Budget
 from mercer.points.threads import run
 from mercer.rkhs.alignment import Alignment, dense_alignment, factored_alignment
 from mercer.rkhs.blocks import block_size_for, combined, divided, skewed
@@ -110,7 +109,7 @@ def _by_permutations(grams: list[Gram], n_permutations: int, unbiased: bool, rng
     statistic = found.statistics(np.arange(found.n)[None], unbiased)[0]
     others = [
         found.statistics(rng.permuted(np.tile(np.arange(found.n), (count, 1)), axis=1), unbiased)
-        for count in found.portions(n_permutations)
+        for count in found.portions(n_permutations, grams[0].budget // 8)
     ]
     null = Permuted(np.sort(np.concatenate(others)), found.rounding(unbiased))
     return HSICResult(
@@ -128,7 +127,7 @@ def _by_permutations(grams: list[Gram], n_permutations: int, unbiased: bool, rng
 
 def _aligned(grams: list[Gram], rng: np.random.Generator) -> Alignment:
     """Return the two matrices in the form in which they are permuted at the least cost."""
-    n, budget = grams[0].shape[0], Budget(grams[0].given_budget)
+    n, budget = grams[0].shape[0], grams[0].budget
     needed = 4 * 8 * n * n  # both, and room to compute them
     proven = all(gram.kernel.proof().proven for gram in grams)
     if n <= _FEW and needed <= budget:

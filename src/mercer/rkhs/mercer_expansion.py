@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +11,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.budget import Budget
+from mercer.points.lazy import cached_property
 from mercer.rkhs.function import RKHSFunction
 from mercer.rkhs.integral_operator import spectrum
 from mercer.rkhs.measures import Rule, measure_of

@@ -14,7 +14,8 @@ from mercer.kernels import Kernel
 from mercer.rkhs.centres import doubled, merged, plain, size_of, taken
 from mercer.rkhs.sums import exponents, indefinite, roots, scaled
 
-_CANDIDATES = 256  # centres that are looked at together
+_CANDIDATES = 256  # centres that are looked at together, at most
+_PARTS = 16  # of the budget: one holds the rows of as many centres
 _NOISE = {8: 1e-12, 4: 1e-5}  # share of k(x, x) that is rounding, by bytes per kernel value
 _ROUNDS = 4  # of checking the error with fresh kernel values and going on from there
 
@@ -93,6 +94,7 @@ class _Search:
         self.gram, self.A = gram, A
         self.n, self.k = A.shape
         self.noise = _NOISE.get(gram.dtype.itemsize, 1e-5)
+        self.block = int(max(1, min(_CANDIDATES, gram.budget // (_PARTS * 8 * self.n))))  # centres looked at together
         self.diagonal = np.array(gram.diag(), dtype=np.float64)
         if self.diagonal.min() < 0:
             raise indefinite(gram.kernel, f"k(x, x) = {self.diagonal.min():.6g} is negative at a centre")
@@ -145,7 +147,7 @@ class _Search:
         scores = self._scores(self.residual * self.weights, self.left, self.diagonal, self.chosen)
         if not scores.any():
             return False
-        some = min(_CANDIDATES, int(np.count_nonzero(scores)))
+        some = min(self.block, int(np.count_nonzero(scores)))
         best = np.argpartition(scores, -some)[-some:]
         others = np.delete(scores, best).max() if some < self.n else 0.0
         kept, L = self._among(best, 0.5 * others, tol, min(room, some))
@@ -153,13 +155,19 @@ class _Search:
             self.left[best] = 0.0
             return True
         pivots = best[kept]
-        self.gram.budget.require(
-            8 * self.n * (len(self.chosen) + len(pivots)),
-            f"a basis for {len(self.chosen) + len(pivots)} of {self.n} centres",
-            f"the error is {self.relative:.2g} of the norm so far. Raise tol, set max_centres, or raise the budget.",
-        )
+        if self._bytes(len(self.chosen) + len(pivots), self.block) > self.gram.budget:
+            self.gram.budget.require(
+                self._bytes(self.n, _CANDIDATES),
+                f"a basis for {self.n} of {self.n} centres",
+                f"with {len(self.chosen)} the error is {self.relative:.2g} of the norm. Raise tol, set max_centres, or "
+                "raise the budget.",
+            )
         self._append(pivots, L)
         return True
+
+    def _bytes(self, count: int, block: int) -> int:
+        """Return what a basis takes: its values at all centres, those at its own, and the block that is added to it."""
+        return 8 * self.n * (count + 3 * block) + 24 * count * count
 
     def _among(self, best: np.ndarray, threshold: float, tol: float, room: int) -> tuple[list[int], np.ndarray]:
         """Choose among candidates one by one; return which, and the Cholesky factor of their block of K - R'R."""

@@ -13,23 +13,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
 
 from mercer.certify import Certificate
 from mercer.estimators.base import Recheck
 from mercer.estimators.labels import as_given
 from mercer.estimators.parameters import Rules, check_parameters, whole
 from mercer.kernels import Kernel
+from mercer.points.budget import Budget
 from mercer.points.words import count
 from mercer.selection.auto_account import Account, scoring_name, told
 from mercer.selection.auto_kernels import Candidate, Look, given_kernels, kernel_list, look_at
 from mercer.selection.auto_search import Clock, Search, Stage, first_look, sample
+from mercer.selection.work import require_for_search
 from mercer.tables import TableEncoder
 
 _KINDS = {"number": "numbers", "category": "categories", "date": "dates", "identifier": "identifiers"}
 _MORE = 3  # times as many rows, for the last look at the best few classifiers
 _TELLING = 6  # kernels that tell on which scale targets are learned
 _SEARCHING, _HOLDING = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
+_PART = 0.4  # of the budget, for each fit after the search
 _LAST = 0.25  # of the time limit, that the fit to all rows has in any case
 
 
@@ -67,6 +70,11 @@ class AutoModel(BaseEstimator):
         self.budget = budget
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _part(self) -> int | None:
+        """The bytes for a fit after the search, of whose memory the allocator may still hold a part."""
+        return None if self.budget is None else int(_PART * Budget(self.budget))
 
     # -- what the two define ----------------------------------------------------------------------------
 
@@ -117,6 +125,7 @@ class AutoModel(BaseEstimator):
         check_parameters(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        require_for_search(Budget(self.budget), _num_samples(y), _PART)
         clock = Clock(self.time_limit)
         self.timings_: dict[str, float] = {}
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -170,12 +179,13 @@ class AutoModel(BaseEstimator):
         if len(readings) > 1:  # some kernels tell which way to read the targets
             step = max(1, len(candidates) // _TELLING)
             some = candidates[step // 2 :: step]
-            means = [
-                search.look(Z, values, first, some, prices, _SEARCHING * 0.2 * (i + 1)).best().mean
-                for i, (search, (_, values, _)) in enumerate(zip(searches, readings, strict=True))
-            ]
-            at = int(np.argmax(means))
-            self._compared = {name: mean for (name, _, _), mean in zip(readings, means, strict=True)}
+            for i, (search, (name, values, _)) in enumerate(zip(searches, readings, strict=True)):
+                stage = search.look(Z, values, first, some, prices, _SEARCHING * 0.2 * (i + 1))
+                if clock.interrupted:
+                    self.target_scale_ = name
+                    return look, search, [stage], values
+                self._compared[name] = stage.best().mean
+            at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
         share = _SEARCHING * (0.7 if len(first) < len(rows) else 1.0)
         stages = [search.look(Z, learned, first, candidates, prices, share)]
@@ -197,6 +207,8 @@ class AutoModel(BaseEstimator):
         """Yield the winner fitted to the training rows of each fold, with its test rows and their places."""
         for number, (train, test) in enumerate(stage.splits):
             left = clock.left(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
+            if number and clock.interrupted and left == clock.left(0.0):  # nothing: one fold has to do
+                return
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the fit to all rows says what is wrong

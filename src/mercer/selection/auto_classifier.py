@@ -120,7 +120,7 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         return [("identity", learned, scoring)]
 
     def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
-        return SVC(decision_function_shape="ovo", budget=self.budget), _C
+        return SVC(decision_function_shape="ovo", budget=self._part), _C
 
     def _held(self, models: Iterator[tuple[Any, np.ndarray, np.ndarray]], y: np.ndarray, rows: np.ndarray) -> None:
         every = numbered(y)[0]  # the classes, by name or by number

@@ -78,7 +78,7 @@ class AutoRegressor(RegressorMixin, AutoModel):
 
     def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
         alphas = _ALPHA if rows <= _MANY else _ALPHA[_ALPHA > _LEAST]
-        return KernelRidge(fit_intercept=True, budget=self.budget), alphas
+        return KernelRidge(fit_intercept=True, budget=self._part), alphas
 
     def _held(self, models: Iterator[tuple[Any, np.ndarray, np.ndarray]], y: np.ndarray, rows: np.ndarray) -> None:
         values = np.full(len(rows), np.nan)

@@ -21,6 +21,7 @@ _NEAR, _BEYOND = (0.63, 0.8, 1.0, 1.25, 1.6), (0.7, 1.0, 1.6, 2.5)  # factors of
 _FINALISTS = 4  # kernels that are compared once more, on more rows
 _BEHIND = 2.0  # standard errors of a difference, up to which a family may still be the best
 _FEWEST = 5  # targets in a fold of a regression
+_MOMENT = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
 _SMALL = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
 
 
@@ -28,7 +29,11 @@ class Clock:
     """How much of a time limit is left."""
 
     def __init__(self, limit: float | None) -> None:
-        self.limit, self.began = limit, time.perf_counter()
+        self.limit, self.began, self.interrupted = limit, time.perf_counter(), False
+
+    def interrupt(self) -> None:
+        """Leave only a moment for what remains to be done, since the user does not want to wait."""
+        self.limit, self.began, self.interrupted = _MOMENT, time.perf_counter(), True
 
     def left(self, share: float = 1.0) -> float | None:
         """Return the seconds that are left of a share of the limit, at least a tenth of one; None without limit."""
@@ -198,6 +203,8 @@ class Search:
             for i, params in enumerate(table["params"])
         ]
         interrupted = bool(getattr(search, "interrupted_", False))
+        if search._stopped:
+            self.clock.interrupt()
         return Stage(rows, splits, trials, prices, time.perf_counter() - began, interrupted, search.plan_)
 
     def closer(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:

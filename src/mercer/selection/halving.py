@@ -95,6 +95,7 @@ class Halving:
             work.train_scores,
             work.budget,
             work.jobs,
+            work.limit,
             stop=work.stop,
             metric=work.metric,
             deadline=work.deadline,

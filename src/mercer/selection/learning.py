@@ -22,12 +22,14 @@ from mercer.points.budget import Budget
 from mercer.selection.learned import Learned
 from mercer.selection.learner import Learner
 from mercer.selection.targets import is_constant, numbers_of
+from mercer.selection.work import within
 from mercer.solvers.control import Control
 from mercer.solvers.gp import rows_of
 
 OBJECTIVES = ("auto", "loo", "density", "likelihood")
 _ROWS = 4_000  # on how many rows parameters are learned, at most, unless the caller says
-_MATRICES = 4  # n x n, held at a time
+_MATRICES = 5  # n x n, held at a time
+_LEAST = 50  # rows that a kernel is learned on, unless the user asks for fewer
 
 
 def learn_kernel(
@@ -116,7 +118,7 @@ def learn_kernel(
     >>> learned.estimator.predict(X[:2]).shape
     (2,)
     """
-    model, kernel = _asked(estimator, kernel, objective)
+    model, kernel = _asked(estimator, kernel, objective, None if budget is None else Budget(budget))
     if objective == "auto":
         objective = "likelihood" if ard or isinstance(model, GaussianProcessRegressor) else "loo"
     control = Control(max_iter=int(max_iter), time_limit=time_limit)
@@ -142,7 +144,7 @@ def learn_kernel(
 # -- what was asked for -----------------------------------------------------------------------------------
 
 
-def _asked(estimator: Any, kernel: Any, objective: str) -> tuple[Any, Kernel]:
+def _asked(estimator: Any, kernel: Any, objective: str, budget: Budget | None) -> tuple[Any, Kernel]:
     if objective not in OBJECTIVES:
         raise ValueError(f"objective must be one of {', '.join(map(repr, OBJECTIVES))}; it is {objective!r}.")
     if not isinstance(estimator, KernelData) or not (is_classifier(estimator) or is_regressor(estimator)):
@@ -158,7 +160,8 @@ def _asked(estimator: Any, kernel: Any, objective: str) -> tuple[Any, Kernel]:
     kernel = as_kernel(kernel)
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be a kernel object such as RBF(), a class, or a text; it is {kernel!r:.80}.")
-    return model.set_params(kernel=kernel), kernel
+    # The allocator may not have returned what learning has used when the model is fitted: half of it is left for that.
+    return within(model.set_params(kernel=kernel), None if budget is None else budget // 2), kernel
 
 
 def _chosen(n: int, rows: int | None, budget: Any, rng: np.random.Generator) -> np.ndarray | None:
@@ -167,11 +170,10 @@ def _chosen(n: int, rows: int | None, budget: Any, rng: np.random.Generator) -> 
         raise ValueError(f"rows must be a whole number >= 3, or None; it is {rows!r}.")
     wanted = min(n, _ROWS if rows is None else int(rows))
     most = int(math.sqrt(Budget(budget) / (8 * _MATRICES)))
-    if rows is not None:
-        Budget(budget).require(
-            8 * _MATRICES * wanted**2, f"learning on {wanted} rows", f"take rows={most}, or raise the budget."
-        )
-    wanted = max(3, min(wanted, most))
+    least = min(wanted, _LEAST) if rows is None else wanted
+    remedy = "raise the budget." if rows is None else f"take rows={most}, or raise the budget."
+    Budget(budget).require(8 * _MATRICES * least**2, f"learning on {least} rows", remedy)
+    wanted = min(wanted, most)
     return None if wanted >= n else np.sort(rng.choice(n, wanted, replace=False))
 
 

@@ -176,9 +176,10 @@ class LeaveOneOut:
         half = C * np.sqrt(v)
         W = half @ half.T
         np.negative(W, out=W)
-        P = C @ u
-        W += 0.5 * (P @ a.T)
-        W += 0.5 * (a @ P.T)
+        np.matmul(C @ u, 0.5 * a.T, out=half)
+        W += half
+        W += half.T
+        del half
         noise = np.where(self._hidden, 0.0, W.diagonal())
         if self._hidden.any():  # there the diagonal is a multiple of the trace of K
             W.flat[:: n + 1] += _FLOOR * _EPS * float(W.diagonal()[self._hidden].sum())

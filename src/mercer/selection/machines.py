@@ -22,11 +22,12 @@ from mercer.points import Points
 from mercer.points.threads import cores
 from mercer.selection.answers import known
 from mercer.selection.matrices import Matrices
-from mercer.selection.work import Work
-from mercer.solvers import Control
+from mercer.selection.work import Watched, Work
+from mercer.solvers.shared import FACTORISED, GATHERED
 
 _DOUBLE, _SINGLE_TOL = 600, 1e-6  # points and tolerances from which on the solver takes float32
-_SHARE = 0.85  # of the budget, for matrices
+_SHARE = 0.85  # of the budget, for one matrix and the solution on it
+_SHARE_OF_ALL = 0.6  # for two matrices, as one follows another, and a solution for each core; the rest is for later
 _ROOM = 2**20  # bytes for each thread
 _PATH = "C"  # the parameter along which solutions are followed
 
@@ -58,11 +59,12 @@ class Machines:
         self.data = Data(points, target, work.fit_params.get("sample_weight"), work.budget)
         single = n > _DOUBLE and first.dtype != "float64" and first.tol >= _SINGLE_TOL
         size = 4 if single else 8
-        self.held = 2 * size * n * n + cores() * _ROOM <= _SHARE * work.budget  # two, as one follows another
-        self.matrices = Matrices(points, work.budget, len(work.splits) > 1)
+        beside = size * min(n, GATHERED) ** 2 + 16 * min(n, FACTORISED) ** 2 + _ROOM  # bytes of a solution
+        self.held = size * n * n + beside <= _SHARE * work.budget
+        self.serial = 2 * size * n * n + cores() * beside > _SHARE_OF_ALL * work.budget
+        self.matrices = Matrices(points, work.budget, len(work.splits) > 1 and not self.serial)
         self._kernels: dict[Any, Kernel] = {}
         self.kept = self.held and self.matrices.all_kept(self._count(), size)
-        self.serial = not self.held  # then each solution uses all cores
         held = "held, computed once for all folds and all C" if self.held else "computed as the solver asks for it"
         self.plan = f"{type(first).__name__} on {n} points: each kernel matrix {held}; solutions followed along C."
 
@@ -160,6 +162,8 @@ class Machines:
         try:
             fit = self._fit(kernel, candidate, self.work.splits[fold][0])
             start = fit.solve(start)
+            if self.work.stop.is_set():  # in the middle of this
+                return None
             seconds = time.perf_counter() - began
             self.work.score_known(cell, lambda rows: known(fit.model, fit.values(rows)), seconds)
         except Exception:  # the plain way says what is wrong, or gives the error score
@@ -170,5 +174,6 @@ class Machines:
     def _fit(self, kernel: Kernel, candidate: int, train: np.ndarray) -> Fit:
         model = self.models[candidate]
         check_parameters(model)
-        shared = self.matrices.get(kernel, Control(model.tol, precision=model.dtype)) if self.held else None
-        return Fit(self.data, model, kernel, train, shared)
+        control = Watched(model.tol, precision=model.dtype, stop=self.work.stop)
+        shared = self.matrices.get(kernel, control) if self.held else None
+        return Fit(self.data, model, kernel, train, shared, control)

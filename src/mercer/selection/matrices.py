@@ -61,7 +61,7 @@ class Matrices:
         place = self._places[kernel]
         with place.lock:
             if place.matrix is None:
-                gram = Gram(kernel, self.points, budget=int(self.budget) // 2)
+                gram = Gram(kernel, self.points, budget=int(self.budget))
                 place.matrix = SharedMatrix(gram, control, self._compute)
             return place.matrix
 

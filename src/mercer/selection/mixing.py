@@ -20,6 +20,7 @@ from mercer.points import Points
 from mercer.points.threads import one_thread_each
 from mercer.rkhs.alignment import _centre
 from mercer.selection.simplex import Known
+from mercer.solvers.products import Products
 
 _INSIDE = 1e-3  # of the tolerance: that of the fits
 _ALONE = 600  # rows up to which threads of BLAS wait for one another longer than they work
@@ -65,7 +66,7 @@ class Aligned:
         self.spreads = np.ones(count)
         sizes = np.ones(count)  # of the centred matrices
         for j, kernel in enumerate(kernels):
-            K = np.array(Gram(kernel, points).dense(), dtype=np.float64)
+            K = Products(Gram(kernel, points)).dense(held[j].reshape(n, n))
             size, before = float(np.mean(K.diagonal())), float(np.linalg.norm(K))
             _centre(K)
             norm = float(np.linalg.norm(K))
@@ -74,7 +75,7 @@ class Aligned:
             else:
                 K[:] = 0.0
                 self.spreads[j] = size if size > 0 else 1.0
-            np.divide(K.ravel(), sizes[j], out=held[j])
+            K /= sizes[j]
         self._units = sizes / self.spreads  # from shares to matrices of norm 1
         self.M = held @ held.T
         self.c = np.array([float(np.vdot(Y, K.reshape(n, n) @ Y)) for K in held])

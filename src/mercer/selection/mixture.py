@@ -29,9 +29,10 @@ from mercer.selection.grids import expand, listed
 from mercer.selection.mixing import Aligned, Mixed, mixed
 from mercer.selection.simplex import descend
 from mercer.selection.targets import codes_of, flat, is_classes, is_constant
+from mercer.selection.work import within
 
 METHODS = ("alignment", "objective")
-_ROWS = 4_000  # rows whose matrices are compared, at most
+_ROWS, _LEAST = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
 _EVEN = 1e-12  # of the mean of k(x, x): a spread that is none
 
 
@@ -210,8 +211,12 @@ class KernelMixture(BaseEstimator):
         return Aligned(self.kernels_, points, codes_of(np.asarray(y)) if classes else _numbers(y))
 
     def _chosen(self, n: int) -> np.ndarray | None:
-        most = max(8, int(math.sqrt(Budget(self.budget) / (8 * (len(self.kernels_) + 1)))))
-        wanted = min(n, most, _ROWS if self.rows is None else int(self.rows))
+        budget, each = Budget(self.budget), 8 * (len(self.kernels_) + 1)  # bytes of a pair: all matrices, and blocks
+        wanted = min(n, _ROWS if self.rows is None else int(self.rows))
+        least = min(wanted, _LEAST) if self.rows is None else wanted
+        what = f"comparing {len(self.kernels_)} kernels on {least} rows"
+        budget.require(each * least**2, what, "take fewer kernels or rows, or raise the budget.")
+        wanted = min(wanted, int(math.sqrt(budget / each)))
         if wanted >= n:
             return None
         return np.sort(np.random.default_rng(self.random_state).choice(n, wanted, replace=False))
@@ -256,9 +261,9 @@ class KernelMixture(BaseEstimator):
             )
 
     def _model(self, y: Any) -> Any:
-        model = self.estimator
+        model, budget = self.estimator, None if self.budget is None else Budget(self.budget)
         if model is None:
-            return SVC() if is_classes(y) else KernelRidge()
+            return within(SVC() if is_classes(y) else KernelRidge(), budget)
         penalty = getattr(model, "penalty", 1.0)
         if not isinstance(model, SVC | SVR | KernelRidge | KernelMachine) or (
             hasattr(penalty, "value") and not isinstance(penalty, SquaredNorm)
@@ -272,7 +277,7 @@ class KernelMixture(BaseEstimator):
                 f"the loss {model.loss!r} is not convex, so that no bound on the weights can be had; take "
                 "method='alignment', or a convex loss such as Huber."
             )
-        return clone(model)
+        return within(clone(model), budget)
 
     def _even(self, why: str) -> np.ndarray:
         """Return equal weights where nothing speaks for any, and say so."""

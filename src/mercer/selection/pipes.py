@@ -155,6 +155,7 @@ def _last(work: Work, which: list[int], X: Any, fold: int) -> Work:
         False,
         work.budget,
         work.jobs,
+        work.limit,
         stop=work.stop,
         metric=work.metric,
         deadline=work.deadline,

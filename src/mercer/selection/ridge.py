@@ -30,6 +30,9 @@ _SHARED = 100  # products with K that all folds share, before the alphas that ar
 _STREAMED = 300  # where K is not held, and there is no factor
 _FACTORED = 120  # products with the inverse
 _SPAN = 1e5  # ratio of alphas that one factor serves
+_SHARE, _STREAMED_SHARE = 0.75, 0.5  # of the budget: for matrices; for Krylov spaces, where no matrix is held
+_SOLUTIONS = 4  # copies of the solutions of a fold
+_FEWEST = 8  # products, below which a Krylov space is none
 _HEADROOM = 0.3  # of the residual that is asked for, since it is measured again by nobody
 
 Task = tuple[Kernel, dict[int, list[int]]]
@@ -57,8 +60,10 @@ class Ridges:
         self.target = np.asarray(target, dtype=np.float64)
         n = self.n = len(self.target)
         self.points = Points(np.arange(n) if self.kind == "similarities" else data)
-        self.held = cores() * 8 * (3 * n * n) <= work.budget
-        self.serial = not self.held  # then each product uses all cores
+        size = 8 * (n * n + max(len(train) for train, _ in work.splits) ** 2)  # of K and of the factor of a fold
+        self.held, self.serial = size <= _SHARE * work.budget, cores() * size > _SHARE * work.budget
+        room = (1.0 - _SHARE if self.held else _STREAMED_SHARE) * work.budget
+        self.room = int(room) // (1 if self.serial else cores())  # bytes of Krylov spaces and solutions
         self.plan = f"KernelRidge on {n} points: all alphas of a kernel from one Krylov space" + (
             ", small ones from one factor for each fold." if self.held else ", on products that hold no matrix."
         )
@@ -143,29 +148,38 @@ class Path:
         return root
 
     def _product(self, V: np.ndarray) -> np.ndarray:
-        """Return K v for the rows v of a matrix."""
+        """Return K v for the rows v of a matrix, unless the search is stopped."""
+        if self.work.stop.is_set():
+            raise KeyboardInterrupt
         if self.K is not None:
             return np.asarray((self.K @ V.T).T)
         return np.asarray(self.products.exact.matvec(np.ascontiguousarray(V.T))).T.astype(np.float64)
 
     def run(self) -> None:
-        """Solve what the folds have in common together, and the rest of each by itself."""
-        alphas = {
-            fold: np.array([float(self.ridges.models[c].alpha) for c in which]) for fold, which in self.folds.items()
-        }
-        every = np.unique(np.concatenate(list(alphas.values())))
+        """Solve as many folds together as there is room for."""
+        which = [c for some in self.folds.values() for c in some]
+        alphas = np.unique([float(self.ridges.models[c].alpha) for c in which])
+        vector = 8 * self.ridges.n * self.B.shape[1]  # bytes of one for each right-hand side of a fold
+        rest = max(_FEWEST, self.ridges.room // vector - _SOLUTIONS * len(alphas) - 1)
+        steps = min(_SHARED if self.K is not None else _STREAMED, rest)
+        together = max(1, self.ridges.room // (vector * (steps + 1 + _SOLUTIONS * len(alphas))))
+        folds = list(self.folds.items())
+        for i in range(0, len(folds), together):
+            self._solve(dict(folds[i : i + together]), alphas, steps)
+
+    def _solve(self, folds: dict[int, list[int]], every: np.ndarray, steps: int) -> None:
+        """Solve what some folds have in common together, and the rest of each by itself."""
         wide = self.B.shape[1]
-        D = np.repeat([self.roots[fold] for fold in self.folds], wide, axis=0)
-        steps = _SHARED if self.K is not None else _STREAMED
+        D = np.repeat([self.roots[fold] for fold in folds], wide, axis=0)
         X, _, residuals = krylov(
             lambda V: D * self._product(D * V),
-            D * np.tile(self.B.T, (len(self.folds), 1)),
+            D * np.tile(self.B.T, (len(folds), 1)),
             every,
             np.ones(len(every)),
             self.tol,
             steps,
         )
-        for i, (fold, which) in enumerate(self.folds.items()):
+        for i, (fold, which) in enumerate(folds.items()):
             if self.work.stopped():
                 return
             here = slice(i * wide, (i + 1) * wide)

@@ -13,7 +13,7 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_method_params, indexable
+from sklearn.utils.validation import _check_method_params, _num_samples, indexable
 
 from mercer.estimators.labels import as_given
 from mercer.estimators.parameters import positive
@@ -24,7 +24,7 @@ from mercer.selection.progress import watching
 from mercer.selection.results import best_index, table
 from mercer.selection.targets import flat
 from mercer.selection.ways import search
-from mercer.selection.work import Work, fill_failed
+from mercer.selection.work import Work, fill_failed, require_for_search, within
 
 
 class KernelSearchCV(GridSearchCV):
@@ -66,7 +66,8 @@ class KernelSearchCV(GridSearchCV):
     verbose
         1 for a bar with the best so far.
     budget
-        Bytes that kernel matrices may use: a number, a text such as "4 GiB", or None for half of what is free.
+        Bytes that kernel matrices may use: a number, a text such as "4 GiB", or None for half of what is free. It
+        holds for the models that are fitted, too.
     n_jobs
         Processes for estimators that are fitted cell by cell, as for GridSearchCV. The fast ones use all cores by
         threads; 1 for one thread.
@@ -175,9 +176,10 @@ class KernelSearchCV(GridSearchCV):
                 f"KernelSearchCV requires y to be passed, but the target y is None; {type(self.estimator).__name__} "
                 "cannot be fitted without it."
             )
-        began = time.time()
+        began, budget = time.time(), Budget(self.budget)
         scorer, metric = self._get_scorers()
         X, y = indexable(X, flat(y) if is_classifier(self.estimator) else y)
+        require_for_search(budget, _num_samples(X))
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -193,8 +195,9 @@ class KernelSearchCV(GridSearchCV):
             dict(routed.scorer.score),
             self.error_score,
             self.return_train_score,
-            Budget(self.budget),
+            budget,
             self.n_jobs,
+            None if self.budget is None else int(budget),
             deadline=None if self.time_limit is None else began + self.time_limit,
         )
         if self.scoring in (None, "accuracy") and not work.score_params and _counts_right_answers(self.estimator):
@@ -232,7 +235,7 @@ class KernelSearchCV(GridSearchCV):
 
     def _refit(self, work: Work) -> None:
         began = time.perf_counter()
-        self.best_estimator_ = model = work.model(int(self.best_index_))
+        self.best_estimator_ = model = within(work.model(int(self.best_index_)), work.limit)
         args = (work.X,) if work.y is None else (work.X, work.y)
         model.fit(*args, **work.fit_params)
         self.refit_time_ = time.perf_counter() - began
@@ -254,10 +257,11 @@ class KernelSearchCV(GridSearchCV):
                     search(work, metric, bool(self.exhaustive), known)
         except KeyboardInterrupt:
             work.stop.set()
-            if not work.found:
-                raise
+        if work.stop.is_set() and not work.found:
+            raise KeyboardInterrupt
         self.plan_ = work.plan
-        self.interrupted_ = work.stop.is_set() or work.late
+        self._stopped = work.stop.is_set()
+        self.interrupted_ = self._stopped or work.late
 
 
 def _known(scorer: Any) -> bool:

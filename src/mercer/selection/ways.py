@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Condition
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from mercer.points.threads import one_thread_each, run
 from mercer.selection.machines import Machines
@@ -50,7 +50,7 @@ def _each(work: Work, cells: list[tuple[int, int]]) -> None:
         for cell in cells:
             if work.stopped():
                 return
-            work.keep(cell, work.trial(cell))
+            work.keep(cell, work.trial(cell, parts=1))
         return
     for cell, outcome in Parallel(n_jobs=work.jobs, return_as="generator")(delayed(_trial)(work, c) for c in cells):
         if outcome is None:
@@ -61,7 +61,7 @@ def _each(work: Work, cells: list[tuple[int, int]]) -> None:
 
 def _trial(work: Work, cell: tuple[int, int]) -> tuple[tuple[int, int], Outcome | None]:
     """Fit a cell in another process, which knows of the deadline but of no result."""
-    return cell, None if cell != (0, 0) and work.overdue() else work.trial(cell)
+    return cell, None if cell != (0, 0) and work.overdue() else work.trial(cell, effective_n_jobs(work.jobs))
 
 
 def _together(work: Work, way: Any, cells: list[tuple[int, int]]) -> None:

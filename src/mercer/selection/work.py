@@ -6,23 +6,27 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Event, Lock
-from traceback import format_exc
 from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_method_params
 
 from mercer.points.budget import Budget
+from mercer.points.lazy import cached_property
 from mercer.selection.answers import KnownClassifier
+from mercer.solvers import Control
 
 Split = tuple[np.ndarray, np.ndarray]
 _PARTS = 10  # of a fold, from which the noise of its score is found
+_BESIDE = 4  # part of the budget that a model fitted by itself has beside the matrices of a search
+_VECTORS, _BLOCK = 64, 2**17  # bytes for each sample, and at least, that a model takes
+_SAID = 300  # characters of an error that are repeated
 
 
 @dataclass
@@ -38,6 +42,21 @@ class Outcome:
     def score(self, metric: Any) -> float:
         """The test score, or that of one of several metrics."""
         return float(self.test[metric] if isinstance(self.test, dict) else self.test)
+
+
+@dataclass
+class Watched(Control):
+    """The limits of a fit that ends when its search is stopped, and that stops it where Ctrl-C has reached the fit."""
+
+    stop: Event = field(default_factory=Event)
+
+    def exhausted(self, steps: int) -> str | None:
+        """Return which limit has been reached, if one has."""
+        return "interrupted" if self.stop.is_set() else super().exhausted(steps)
+
+    def cancel(self) -> None:
+        """Ask every run of the search to return what it has."""
+        self.stop.set()
 
 
 @dataclass
@@ -59,6 +78,7 @@ class Work:
     train_scores: bool
     budget: Budget
     jobs: int | None = None
+    limit: int | None = None  # bytes that the models may use; None where the user has named no budget
     tell: Callable[[tuple[int, int], Outcome], None] | None = None
     found: dict[tuple[int, int], Outcome] = field(default_factory=dict)
     stop: Event = field(default_factory=Event)
@@ -135,8 +155,11 @@ class Work:
     def _number(self, value: Any) -> Any:
         if not isinstance(value, str):
             return float(value)
-        warnings.warn(f"Scoring failed. The score is set to {self.error_score}. Details:\n{value}", stacklevel=2)
+        self._warn_of_score(value.strip().splitlines()[-1])  # of a traceback, what was raised
         return self.error_score
+
+    def _warn_of_score(self, why: str) -> None:
+        warnings.warn(f"Scoring failed. The score is set to {self.error_score}. {why[:_SAID]}", stacklevel=3)
 
     def score_known(self, cell: tuple[int, int], answer: Callable[[np.ndarray], Any], fit_time: float) -> Outcome:
         """Score a cell by values that are known, and keep it.
@@ -187,35 +210,76 @@ class Work:
 
     # -- the plain way ----------------------------------------------------------------------------------
 
-    def trial(self, cell: tuple[int, int]) -> Outcome:
-        """Fit and score one cell as scikit-learn does, from scratch."""
+    def trial(self, cell: tuple[int, int], parts: int = _BESIDE) -> Outcome:
+        """Fit and score one cell as scikit-learn does, from scratch, in one of some parts of the budget."""
         (candidate, fold), began = cell, time.perf_counter()
         train, test = self.splits[fold]
         params = _check_method_params(self.X, self.fit_params, train) if self.fit_params else {}
         try:
             with config_context(**self._config):
-                model = self.model(candidate)
+                model = within(self.model(candidate), None if self.limit is None else self.limit // parts)
                 X, y = self.part(train)
                 X_test, _ = self.part(test, train)
                 model.fit(X, **params) if y is None else model.fit(X, y, **params)
-        except Exception:
+                if _interrupted(model):
+                    raise KeyboardInterrupt
+        except Exception as error:
             if self.error_score == "raise":
                 raise
-            return Outcome(self.error_score, self.error_score, time.perf_counter() - began, failed=format_exc())
+            return Outcome(self.error_score, self.error_score, time.perf_counter() - began, failed=_said(error))
         fitted = time.perf_counter()
         try:
             outcome = Outcome(self.score(model, X_test, test), fit_time=fitted - began)
             outcome.score_time = time.perf_counter() - fitted
             if self.train_scores:
                 outcome.train = self.score(model, X, train)
-        except Exception:
+        except Exception as error:
             if self.error_score == "raise":
                 raise
-            warnings.warn(
-                f"Scoring failed. The score is set to {self.error_score}. Details:\n{format_exc()}", stacklevel=2
-            )
+            self._warn_of_score(_said(error))
             outcome = Outcome(self.error_score, self.error_score, fitted - began)
         return outcome
+
+
+def require_for_search(budget: Budget, n: int, part: float = 1.0) -> None:
+    """Raise MemoryError where a part of a budget does not suffice to search on n samples."""
+    needed = int(_BESIDE * max(_VECTORS * n, _BLOCK) / part) + 1
+    budget.require(needed, f"a search on {n} samples", "raise the budget, or pass fewer samples.")
+
+
+def within(model: Any, budget: int | None) -> Any:
+    """Return an estimator whose parts of this library use no more than some bytes, in the place of its own; None as is.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from mercer import SVC
+    >>> within(make_pipeline(SVC()), 10**6).get_params()["svc__budget"]
+    1000000
+    """
+    if budget is None:
+        return model
+    parts = {"": model} | {f"{k}__": v for k, v in model.get_params().items() if isinstance(v, BaseEstimator)}
+    own = {at: part.get_params(deep=False) for at, part in parts.items() if type(part).__module__.startswith("mercer.")}
+    return model.set_params(
+        **{
+            f"{at}budget": budget if params["budget"] is None else min(budget, int(Budget(params["budget"])))
+            for at, params in own.items()
+            if "budget" in params
+        }
+    )
+
+
+def _interrupted(model: Any) -> bool:
+    """Return whether Ctrl-C has ended the fit of a model, which then is the best so far."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return "interrupt" in str(getattr(getattr(last, "certificate_", None), "stopped", ""))
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says, cut where it is long."""
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) <= _SAID else text[: _SAID - 4] + " ..."
 
 
 def fill_failed(work: Work) -> None:
@@ -223,10 +287,17 @@ def fill_failed(work: Work) -> None:
     failed = [outcome for outcome in work.found.values() if outcome.failed]
     if not failed:
         return
-    told = f"{len(failed)} of {len(work.found)} fits failed. The first:\n{failed[0].failed}"
     if len(failed) == len(work.found):
-        raise ValueError(f"All the {len(failed)} fits failed; try error_score='raise' to debug. {told}")
-    warnings.warn(f"The score of failed fits is {work.error_score}. {told}", FitFailedWarning, stacklevel=3)
+        given = f" with {', '.join(work.fit_params):.80}" if work.fit_params else ""
+        raise ValueError(
+            f"All the {len(failed)} fits{given} failed; error_score='raise' shows where. The first: {failed[0].failed}"
+        )
+    warnings.warn(
+        f"{len(failed)} of {len(work.found)} fits failed, and their score is {work.error_score}. The first: "
+        f"{failed[0].failed}",
+        FitFailedWarning,
+        stacklevel=3,
+    )
     names = next((o.test for o in work.found.values() if not o.failed), None)
     if isinstance(names, dict):
         for outcome in failed:

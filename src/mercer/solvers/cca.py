@@ -16,6 +16,7 @@ from mercer.solvers.products import Products
 _DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor that may need as many rows
 _RANK = 2000  # the largest rank that is tried where none is asked for
 _BLOCK = 128  # pivots drawn at a time
+_BASES = 5  # n x rank: of a view its factor and its basis, the basis of the other, and room to multiply them
 _FULL = 500  # the size up to which all singular vectors are computed
 _EPS = float(np.finfo(float).eps)
 
@@ -76,10 +77,11 @@ def view(gram: Gram, rank: int | None = None, tol: float = 1e-6, seed: int = 0) 
     """
     n = gram.shape[0]
     products = Products(gram)
-    if rank is None and n <= _DENSE and 32 * n * n <= gram.budget:
+    if rank is None and n <= _DENSE and 48 * n * n <= gram.budget:
         return _whole(products)
-    most = min(n, _RANK if rank is None else rank, int(gram.budget // (32 * n)))
-    gram.budget.require(32 * n, f"one row of a factor of {n} points", "raise the budget.")
+    each = 8 * _BASES * n  # bytes of a direction
+    most = min(n, _RANK if rank is None else rank, int(gram.budget // each))
+    gram.budget.require(each, f"one row of a factor of {n} points", "raise the budget.")
     return _low_rank(products, most, tol, seed)
 
 
@@ -100,8 +102,8 @@ def _whole(products: Products) -> View:
 def _low_rank(products: Products, most: int, tol: float, seed: int) -> View:
     n = products.n
     factor = Pivoted(products, most, single=False, seed=seed)
-    size = factor.trace
-    while factor.trace > tol * size and factor.grow(_BLOCK):
+    size, block = factor.trace, max(1, min(_BLOCK, most // 4))
+    while factor.trace > tol * size and factor.grow(block):
         pass
     R, pivots = factor.R, factor.pivots
     middle = R.mean(axis=1)
@@ -110,7 +112,8 @@ def _low_rank(products: Products, most: int, tol: float, seed: int) -> View:
     floor = max(1e-12 * float(s[-1]), _EPS * size) if len(s) else 0.0
     kept = np.flatnonzero(s > floor)[::-1]
     s, Q = s[kept], Q[:, kept]
-    U = (R.T @ Q) / np.sqrt(s)
+    U = R.T @ Q
+    U /= np.sqrt(s)
     L = (R[:, pivots] + middle[:, None]).T
     B = solve_triangular(L, Q, lower=True, trans="T") if len(R) else Q
     error = factor.trace / size if size > 0 else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -40,6 +41,7 @@ class Control:
         Stop after so many seconds; None for no limit.
     checkpoint
         A file to which the state is written every `every` seconds; a later run on the same problem resumes from it.
+        Its folder must be there.
     report
         Called with a `Progress` now and then; returning True stops the run.
     precision
@@ -55,6 +57,20 @@ class Control:
     every: float = 5.0
     started: float = field(default_factory=time.perf_counter)
     cancelled: bool = False  # set from another thread by an interruption
+    warned: list[str] = field(default_factory=list)  # of the checkpoint; copies, for parts of the fit, share the list
+    begun: bool = False  # whether there has been a look at the checkpoint's folder, as in copies
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is None or self.begun:
+            return
+        self.begun = True
+        folder, name = os.path.split(os.path.realpath(self.checkpoint))
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"there is no folder {folder!r} for the checkpoint {name!r}; make it.")
+        if os.path.exists(self.checkpoint) and not os.path.isfile(self.checkpoint):
+            raise ValueError(f"checkpoint {str(self.checkpoint)!r} is a folder or a device; name a file.")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            self.warn_of_checkpoint(f"cannot be written (no permission to write in {folder!r})")
 
     @property
     def seconds(self) -> float:
@@ -70,6 +86,12 @@ class Control:
         if self.time_limit is not None and self.seconds >= self.time_limit:
             return f"time_limit={self.time_limit:g} s reached"
         return None
+
+    def warn_of_checkpoint(self, why: str) -> None:
+        """Warn, once per fit, that the fit goes on but another could not go on from its checkpoint."""
+        if not self.warned:
+            self.warned.append(f"the checkpoint {str(self.checkpoint)!r} {why}; the fit goes on without it.")
+            warnings.warn(self.warned[0], stacklevel=2)
 
     def cancel(self) -> None:
         """Ask every run under this control to return what it has."""

@@ -33,8 +33,11 @@ class Course(ABC):
         self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
         self.steps = 0
         self.history: list[Row] = []
-        self.checkpoint = Checkpoint(control, self.state)
-        self.checkpoint.restore()
+        s = self.state
+        self.checkpoint = Checkpoint(control, (s.linear, s.upper, s.lower, s.width))
+        saved = self.checkpoint.restore(plus=s.plus.shape, minus=s.minus.shape)
+        if saved is not None and (why := s.resume(**saved)):
+            raise self.checkpoint.refusal(why)
         self.drift = 0.0  # squared length of all moves: what rounding has had to work on
         self._asked_to_stop = False
         self._known: Bounds | None = None
@@ -64,7 +67,7 @@ class Course(ABC):
         if stopped == "converged":
             self.checkpoint.remove()
         else:
-            self.checkpoint.write()
+            self.checkpoint.write(plus=self.state.plus, minus=self.state.minus)
         return solution
 
     # -- kernel values ----------------------------------------------------------------------------------
@@ -76,7 +79,9 @@ class Course(ABC):
         if self.method.whole:
             whole = points is gram.left  # its comparison is made already
             compared = gram.comparison if whole else Comparison(gram.kernel.of, points, None, gram.comparison.formula)
-            if compared.compiled and self._scratch is None:
+            # A thread keeps its scratch memory, which a small budget has no room for.
+            roomy = gram.given_budget is None or 8 * self.method.memory <= gram.budget
+            if compared.compiled and self._scratch is None and roomy:
                 self._scratch = scratch(len(points), compared.dtype)
                 values = compared.dense(self._scratch)
             else:
@@ -144,7 +149,7 @@ class Course(ABC):
         gap = bounds.relative_gap
         self.history.append(Row(self.steps, bounds.primal, bounds.dual, gap, support, self.control.seconds))
         self._asked_to_stop = self.control.tell(iteration=self.steps, gap=gap, dual=bounds.dual, support=support)
-        self.checkpoint.write_now_and_then()
+        self.checkpoint.write_now_and_then(plus=s.plus, minus=s.minus)
         return bounds
 
     def _limit(self) -> str | None:

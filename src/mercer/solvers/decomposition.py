@@ -193,7 +193,7 @@ class Decomposition(Course):
 
     def _pause(self) -> str | None:
         """Between two working sets: limits, a checkpoint, a word to the listener."""
-        self.checkpoint.write_now_and_then()
+        self.checkpoint.write_now_and_then(plus=self.state.plus, minus=self.state.minus)
         if self.may_be_held and self._crawls >= _CRAWLS:
             return CRAWLS
         if self.outer % self._every == 0 and (reason := self._watch()) is not None:

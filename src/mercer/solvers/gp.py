@@ -15,7 +15,7 @@ from mercer.gram import Gram, parameter_gradient
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
 from mercer.points.threads import one_thread_each, run, within_limit
-from mercer.solvers.cholesky import diagnose
+from mercer.solvers.cholesky import cholesky, diagnose, inverse_of_product
 from mercer.solvers.products import Products
 
 _TILE = 512  # rows and columns that are mirrored at a time
@@ -118,8 +118,8 @@ class Evidence:
             K.flat[:: n + 1] += noise + jitter
             doubtful = hidden and not times
             norm = float(lapack.dlange("1", K.T)) if doubtful else 0.0
-            L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
-            if failed or (doubtful and lapack.dpocon(L, norm, uplo="L")[0] < n * _EPS):
+            L = K.T
+            if not cholesky(L) or (doubtful and lapack.dpocon(L, norm, uplo="L")[0] < n * _EPS):
                 continue
             self.factored = self._factored(L, float(jitter))
             self._share, self._hidden = times * _FLOOR * _EPS, hidden and times > 0
@@ -155,8 +155,7 @@ class Evidence:
         assert self.factored is not None
         A, L = self.factored.A, self.factored.values
         self.factored = None
-        _, failed = lapack.dpotri(L, lower=1, overwrite_c=1)
-        assert not failed
+        inverse_of_product(L)
         W, width = self.matrix, self.Y.shape[1]
         size = float(np.abs(A).max()) or 1.0
         n = len(W)

@@ -105,6 +105,9 @@ def climb(
     gained = math.inf
     steps, stopped = 0, "converged"
     while True:
+        if not np.isfinite(g).all():
+            stopped = "the slopes of the likelihood leave the range of float64"
+            break
         free = ~(((theta <= low) & (g < 0)) | ((theta >= high) & (g > 0)))
         largest = float(np.abs(g[free]).max(initial=0.0))
         if largest <= tol:

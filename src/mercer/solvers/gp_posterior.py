@@ -136,6 +136,9 @@ class ByGradients:
         length = np.maximum(np.linalg.norm(k, axis=0), 1e-300)
         tol = np.clip(_CLOSE * float(np.min(self.shift)) / length, 1e-12, 1e-3)
         answer = self._systems.solve(self.shift, k, tol=tol)
+        if answer.stopped == "interrupted":
+            self._systems = None  # whose control is cancelled
+            raise KeyboardInterrupt
         shift = np.asarray(self.shift).reshape(-1, 1)
         return k, answer.A, answer.product + shift * answer.A
 

@@ -65,6 +65,7 @@ class _Likelihood:
     def __init__(self, evidence: Any, space: Space, search: _Search) -> None:
         self.evidence, self.space, self.search = evidence, space, search
         self.error: Exception | None = None
+        self.best = Top(space.start, -math.inf, None, 0)  # what is left of a climb that was interrupted
 
     def value(self, theta: np.ndarray) -> float:
         likelihood = -math.inf
@@ -75,6 +76,8 @@ class _Likelihood:
             self.error = error
         likelihood = likelihood if math.isfinite(likelihood) else -math.inf
         self.theta = theta
+        if likelihood > self.best.value:
+            self.best = Top(theta, likelihood, None, 0)
         self.search.note(len(self.evidence.Y), likelihood)
         return likelihood
 
@@ -129,10 +132,11 @@ class _Search:
             with one_thread_each() if size <= _ALONE else nullcontext():
                 reached = [self._climb(likelihood, top, number, size / sizes[number - 1], last) for top in tops]
             reached.sort(key=lambda top: -top.value)
-            if reached[0].value == -math.inf:
+            if reached[0].value > -math.inf:
+                tops = _distinct(reached)[:_KEPT]
+            elif not self.control.cancelled:  # an interruption leaves the tops of fewer rows, or the starts
                 assert likelihood.error is not None
                 raise likelihood.error
-            tops = _distinct(reached)[:_KEPT]
             if self._ended():
                 break
         best = tops[0]
@@ -143,6 +147,8 @@ class _Search:
 
     def _climb(self, likelihood: _Likelihood, top: Top, number: int, growth: float, last: bool) -> Top:
         curvature = None if top.curvature is None or not number else top.curvature * growth
+        if self.control.cancelled:
+            return likelihood.best
         try:
             if self.optimizer is not None:
                 return self._asked(likelihood, top.theta)
@@ -157,7 +163,7 @@ class _Search:
             )
         except KeyboardInterrupt:
             self.control.cancel()
-            return top
+            return likelihood.best
 
     def _asked(self, likelihood: _Likelihood, start: np.ndarray) -> Top:
         """Return where the user's optimizer ends."""

@@ -16,6 +16,7 @@ from mercer.gram import Gram
 from mercer.points import Comparison, diagonal
 from mercer.points.formula import StatLeaf
 from mercer.points.threads import scipy_alone
+from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.course import FLOOR
 from mercer.solvers.decomposition import CRAWLS, Decomposition
@@ -80,6 +81,17 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     y = -np.asarray(problem.linear, dtype=np.float64)
     if not (np.abs(y) == 1).all() or np.any(problem.width):
         raise ValueError("infinite bounds are for hard-margin classifiers; give C a finite value.")
+    try:
+        solution = _hard(problem, control, y)
+    except Infeasible:
+        _forget(control)
+        raise
+    if solution.certificate.stopped in ("converged", FLOOR):
+        _forget(control)
+    return solution
+
+
+def _hard(problem: SVMDual, control: Control, y: np.ndarray) -> Solution:
     free = problem.offset != "none"
     size = float(np.abs(diagonal(problem.gram.kernel.of, problem.points())).max())
     if free and not ((y > 0).any() and (y < 0).any()):
@@ -110,8 +122,9 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
     most = _FEW * len(y)
     if 0 <= control.max_iter <= most:
         most = control.max_iter
-    ours, soft = replace(control, max_iter=most), problem
-    for bound in _LADDER[:2]:
+    soft = problem
+    for rung, bound in enumerate(_LADDER[:2]):
+        ours = replace(control, max_iter=most, checkpoint=_file(control, rung))
         cap = bound / size if size > 0 else bound
         soft = replace(soft, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
         solution = solve_soft(soft, ours)
@@ -121,12 +134,10 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
         ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
         if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
             return _certified(solution, y, problem.offset != "none")
-        if control.checkpoint is not None:
-            Path(control.checkpoint).unlink(missing_ok=True)
         most -= claim.iterations
         if claim.stopped != "converged" or most <= 0:
             break
-        soft, ours.max_iter = replace(soft, plus=solution.plus, minus=solution.minus), most
+        soft = replace(soft, plus=solution.plus, minus=solution.minus)
     return None
 
 
@@ -273,8 +284,7 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
         if solution is not None:
             soft.plus, soft.minus = solution.plus, solution.minus
         # The bounds are far away, so that slacks are dear: what misses the margin is a small part of the gap.
-        if file is not None:  # one per rung, whose bounds tell it from the others
-            control.checkpoint = f"{file}.{rung}" if rung else file
+        control.checkpoint = _file(control, rung)
         asked = control.tol
         try:
             control.tol = max(asked, _ROUGH) if rung else asked  # enough to see whether a bound is reached
@@ -285,11 +295,9 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
                 solution = solve_soft(soft, control)
         finally:
             control.tol = asked
-            written, control.checkpoint = control.checkpoint, file
+            control.checkpoint = file
         if not _reached(solution, cap) or solution.certificate.stopped == "interrupted":
             return _certified(solution, y, problem.offset != "none")
-        if written is not None:
-            Path(written).unlink(missing_ok=True)
         if bound == _LADDER[0] and len(y) > WHOLE:
             _require_separable_part(problem, solution, control)
     assert solution is not None
@@ -297,6 +305,18 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
     assert b is not None
     values = (solution.values - solution.offset) * (np.abs(b).sum() / np.abs(solution.coefficients).sum())
     _refuse(between(b, values, float(b @ values), y, problem.offset != "none"), size)
+
+
+def _file(control: Control, rung: int) -> str | Path | None:
+    """Return the checkpoint of a rung of the ladder, whose bounds tell it from the others."""
+    file = control.checkpoint
+    return file if file is None or rung == 0 else f"{file}.{rung}"
+
+
+def _forget(control: Control) -> None:
+    """Remove the checkpoints of all rungs: there is nothing to resume."""
+    for rung in range(len(_LADDER)):
+        Checkpoint(replace(control, checkpoint=_file(control, rung))).remove()
 
 
 def _reached(solution: Solution, cap: float) -> bool:

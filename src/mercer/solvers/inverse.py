@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
 
 from mercer.gram import Gram
+from mercer.solvers.cholesky import cholesky, inverse_of_factor
 from mercer.solvers.control import Control
 from mercer.solvers.feature_space import FeatureSpace
 from mercer.solvers.systems import Systems
@@ -47,14 +47,13 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
         return _by_columns(Systems(gram, Control(precision="float64")), shift, intercept)
     M = np.array(gram.dense(), dtype=np.float64, order="F")
     M.flat[:: n + 1] += shift
-    M, failed = lapack.dpotrf(M, lower=1, overwrite_a=1, clean=1)
-    if not failed:
-        M, failed = lapack.dtrtri(M, lower=1, overwrite_c=1)
-    if failed:
+    if not cholesky(M):
         raise np.linalg.LinAlgError(
             f"K + shift is singular to rounding (the least shift is {least:.2g}), so that leaving out a "
             "sample leaves its value undetermined; take a larger alpha."
         )
+    inverse_of_factor(M)
+    M = np.tril(M)
     found = np.zeros(n)
     for i in range(0, n, _SUMS):
         found += np.einsum("ij,ij->j", M[i : i + _SUMS], M[i : i + _SUMS])
@@ -63,13 +62,20 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
 
 def _by_columns(systems: Systems, shift: np.ndarray, intercept: bool) -> np.ndarray:
     n = systems.gram.shape[0]
+
+    def solved(B: np.ndarray) -> np.ndarray:
+        answer = systems.solve(shift, B, tol=1e-8)
+        if answer.stopped == "interrupted":
+            raise KeyboardInterrupt
+        return answer.A
+
     found = np.empty(n)
     for start in range(0, n, _COLUMNS):
         here = np.arange(start, min(start + _COLUMNS, n))
         unit = np.zeros((n, len(here)))
         unit[here, here - start] = 1.0
-        found[here] = systems.solve(shift, unit, tol=1e-8).A[here, here - start]
-    return _without_constants(found, systems.solve(shift, np.ones(n), tol=1e-8).A) if intercept else found
+        found[here] = solved(unit)[here, here - start]
+    return _without_constants(found, solved(np.ones(n))) if intercept else found
 
 
 def _without_constants(diagonal: np.ndarray, ones: np.ndarray) -> np.ndarray:

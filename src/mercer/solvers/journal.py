@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.history import Row
-from mercer.solvers.saved import Saved
 
 FLOOR = "at the limit of float64"
 
@@ -38,7 +38,7 @@ class Journal:
     asked_to_stop: bool = False
 
     def __post_init__(self) -> None:
-        self._saved = Saved(self.control, (_as_array(part) for part in self.identity))
+        self._checkpoint = Checkpoint(self.control, (_as_array(part) for part in self.identity))
 
     def part(self) -> Journal:
         """Return a quiet journal for a problem within this one, which counts its steps on from here."""
@@ -60,7 +60,7 @@ class Journal:
             except KeyboardInterrupt:
                 control.cancel()
         if control.checkpoint is not None:
-            self._saved.write_now_and_then(_packed(a, b, strength))
+            self._checkpoint.write_now_and_then(a=a, b=np.broadcast_to(b, a.shape[1:]), strength=strength)
 
     def limit(self) -> str | None:
         """Return what ends the run now, if anything."""
@@ -68,28 +68,21 @@ class Journal:
 
     def write(self, a: np.ndarray, b: Any, strength: float) -> None:
         """Write the checkpoint."""
-        self._saved.write(_packed(a, b, strength))
+        self._checkpoint.write(a=a, b=np.broadcast_to(b, a.shape[1:]), strength=strength)
 
-    def read(self) -> tuple[np.ndarray, Any, float] | None:
-        """Return coefficients, offset and strength of the checkpoint, if there is one."""
-        packed = self._saved.restore()
-        if packed is None:
+    def read(self, shape: tuple[int, ...]) -> tuple[np.ndarray, Any, float] | None:
+        """Return coefficients of this shape, offset and strength of the checkpoint, if there is one."""
+        saved = self._checkpoint.restore(a=shape, b=shape[1:], strength=())
+        if saved is None:
             return None
-        strength = float(packed[-1, 0])
-        if packed.shape[1] == 1:
-            return packed[:-2, 0].copy(), float(packed[-2, 0]), strength
-        return packed[:-2].copy(), packed[-2].copy(), strength
+        strength = float(saved["strength"])
+        if strength <= 0:
+            raise self._checkpoint.refusal(f"holds a strength that no run leaves: {strength:g} is not above 0")
+        return saved["a"], saved["b"] if shape[1:] else float(saved["b"]), strength
 
     def remove(self) -> None:
         """The fit is done: nothing to resume."""
-        self._saved.remove()
-
-
-def _packed(a: np.ndarray, b: Any, strength: float) -> np.ndarray:
-    """Return one array: the coefficients, a row of offsets, a row that holds the strength."""
-    columns = a.reshape(len(a), -1)
-    rows = [np.broadcast_to(np.asarray(row, dtype=np.float64), columns.shape[1:])[None] for row in (b, strength)]
-    return np.concatenate([columns, *rows])
+        self._checkpoint.remove()
 
 
 def _as_array(part: Any) -> np.ndarray:

@@ -18,6 +18,7 @@ _MANY = 40  # products of one Newton system after which the rank is doubled
 _STEPS = 500
 _INNER = 400  # products of one Newton system
 _IDLE = 6
+_SUM = 1e-8  # what the derivatives of a function may sum to, in units of all derivatives
 _LOCAL = 1e-3  # of the objective: smaller gains are made near the minimiser
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 
@@ -126,6 +127,8 @@ class Multinomial:
         if not math.isfinite(loss):
             raise ValueError(f"the loss {task.loss!r} is not finite at the start; scale y, or start from zeros.")
         gap = abs(float(np.vdot(R, KR))) / (2.0 * strength)
+        if task.intercept and float(np.abs(U.sum(axis=0)).max()) > _SUM * float(np.abs(U).sum()):
+            gap = math.inf  # the intercepts are not found, and what is no dual point bounds nothing
         pull = float(np.vdot(U, KR - strength * self.F))
         noise = EPS * float(np.abs(V).max())
         sway = noise * float(task.weights.sum())

@@ -82,6 +82,8 @@ class Newton:
             if stopped == _STRUGGLES:
                 self._aside = True
                 for strength in self._ladder():
+                    if self.journal.limit() is not None:
+                        break
                     self.task = replace(task, strength=strength)
                     self._descend(1e-2, 0.0)
                 self.task, self._aside = task, False

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from mercer.points.lazy import cached_property
 from mercer.solvers.journal import Journal
 from mercer.solvers.squared_norm import EPS, Point
 
@@ -66,7 +66,9 @@ class Search:
 
     def run(self) -> tuple[Point, float, float, float, str]:
         """Return the point, primal, dual, their rounding, and what the certificate should say."""
-        start = self.first or self._guess()
+        start, first = self._guess(), self.first
+        if first is not None and start / _LARGEST <= first <= start * _LARGEST:
+            start = first
         if not self.convex:
             return self._scan(start)
         stopped = self._bracket(start)

@@ -36,7 +36,7 @@ def method(problem: SVMDual, control: Control) -> Method:
     single = n > _DOUBLE and control.tol >= _SINGLE_TOL and control.precision != "float64"
     single = (single or control.precision == "float32") and single_is_enough(gram)
     item = 4 if single else 8
-    if n <= WHOLE and (n * n * item <= _SURELY or n * n * item <= gram.budget):
+    if n <= WHOLE and (n * n * item <= _SURELY or n * n * whole_item(single) <= gram.budget):
         why = f"{n} points fit in one working set"
         return Method("SMO on the whole matrix", why, single, n, n * n * item, whole=True)
     if not gram.compiled and n * n * item <= gram.budget // 2:
@@ -47,6 +47,11 @@ def method(problem: SVMDual, control: Control) -> Method:
         gram.budget.require(16 * 16 * 4 * item, "the smallest working set", "raise the budget.")
     why = f"{n} points: blocks of up to {size}, never the whole matrix"
     return Method("decomposition", why, single, size, size * size * item)
+
+
+def whole_item(single: bool) -> int:
+    """Return the bytes that a value of the whole matrix may come to take: one of float32 is computed in float64 too."""
+    return 12 if single else 8
 
 
 def plan(problems: list[SVMDual], control: Control | None = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from mercer import _core
 from mercer.gram import Gram
 from mercer.points import Coarse, Comparison, Points
+from mercer.points.lazy import cached_property
 from mercer.points.threads import cores, run, shares
 from mercer.solvers.matrix import single_is_enough
 

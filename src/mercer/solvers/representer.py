@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -132,7 +133,8 @@ class _Engine:
         self.a, self.b = problem.start, 0.0
         self.first: float | None = None  # the strength of a checkpoint
         self.own_file = not (chosen == "dual" and self.squared)  # the SVM solver has its own kind
-        if self.own_file and (saved := self.journal.read()) is not None:
+        shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
+        if self.own_file and (saved := self.journal.read(shape)) is not None:
             self.a, self.b, self.first = saved
 
     def run(self) -> Minimiser:
@@ -161,6 +163,7 @@ class _Engine:
             if self.systems is None:
                 dense = len(problem.y) <= newton.EXACT and 16 * len(problem.y) ** 2 <= problem.gram.budget
                 self.systems = _systems(problem.gram, self.control, "cholesky" if dense else "cg")
+                self._doubt(self.systems, strength)
             task = Task(
                 self.systems, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a, self.b
             )
@@ -173,6 +176,20 @@ class _Engine:
                 point = newton.Newton(task, journal).run(tol, at_least=again)
         self.a, self.b = point.a, point.b
         return point
+
+    def _doubt(self, systems: Systems, strength: float) -> None:
+        """Begin from zeros where a checkpoint is no better, whoever has written it."""
+        if self.first is None or self.a is None:
+            return
+        problem = self.problem
+        losses = Task(systems, problem.y, problem.loss, problem.mass, problem.intercept, strength)
+        with np.errstate(all="ignore"):
+            f = systems.product(self.a)
+            value = losses.total(f + self.b) + 0.5 * strength * float(np.vdot(self.a, f))
+        if not value <= losses.total(np.zeros_like(f)):
+            self.a, self.b, self.first = None, 0.0, None
+            file = str(self.control.checkpoint)
+            warnings.warn(f"the checkpoint {file!r} is no better than zeros; the fit begins anew.", stacklevel=2)
 
     def _dual(self, strength: float, tol: float) -> Point:
         problem, control = self.problem, self.control

@@ -11,12 +11,12 @@ import numpy as np
 from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points.threads import within_limit
+from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.cholesky import diagnose, equal_rows, rounding
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.equation import Singular
 from mercer.solvers.feature_space import FeatureSpace
 from mercer.solvers.history import Row
-from mercer.solvers.saved import Saved
 from mercer.solvers.systems import Systems
 
 _ROUNDS = 5  # solutions of the system, each from the last, until gap and residual are as asked
@@ -207,7 +207,7 @@ class _Ridge:
 
     def _watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray, A: np.ndarray) -> str | None:
         control, m = self.control, len(self.alpha)
-        self.saved.write_now_and_then(A)
+        self.checkpoint.write_now_and_then(A=A)
         # At the solution the objective is alpha y'a / 2; the residual r adds |r|^2 / 2 to the gap.
         a, unit = A[:, :m], self._unit
         if self.problem.intercept:
@@ -228,8 +228,8 @@ class _Ridge:
     def run(self) -> RidgeSolution:
         control, m = self.control, len(self.alpha)
         B = np.hstack([self.Y, np.ones((len(self.w), len(self.strengths)))])
-        self.saved = Saved(control, self._identity())
-        A: np.ndarray | None = self.saved.restore()
+        self.checkpoint = Checkpoint(control, self._identity())
+        A: np.ndarray | None = (self.checkpoint.restore(A=B.shape) or {}).get("A")
         if A is None and self.problem.start is not None:
             A = np.zeros(B.shape)
             A[:, :m] = np.reshape(self.problem.start, self.Y.shape) / self.size
@@ -262,9 +262,9 @@ class _Ridge:
             if space is not None:
                 return self._in_features(space)
         if stopped == "converged":
-            self.saved.remove()
+            self.checkpoint.remove()
         else:
-            self.saved.write(answer.A)
+            self.checkpoint.write(A=answer.A)
         return self._finish(stopped)
 
     # -- systems that are singular to rounding ----------------------------------------------------------
@@ -294,7 +294,7 @@ class _Ridge:
         relative = self.at.relative
         stopped = "converged" if relative <= tol else f"rounding errors: the relative gap stays at {relative:.2g}"
         self.diagnosis = self._account(space, solved, relative)
-        self.saved.remove()
+        self.checkpoint.remove()
         return self._finish(stopped)
 
     def _with_offset(

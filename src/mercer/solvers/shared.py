@@ -30,8 +30,8 @@ _SETTLED = 0.05  # as in course.py
 _NEAR = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
 _CRAWL = 0.9  # of the violation: if SMO ends above it, it crawls
 _SHARE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
-_GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
-_FACTORISED = 1_200  # free coefficients that are solved for at once
+GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
+FACTORISED = 1_200  # free coefficients that are solved for at once
 _STOPS = 6  # times that coefficients are stopped at the side of their box
 _ROUNDING = 6e-8  # of float32
 _FORGIVEN = 1e-3  # relative error of values near 0, whose sums are what counts
@@ -197,7 +197,7 @@ class Course:
             margin = max(high - low, 0.0)
             keep = keep | (up < high + margin) & (up < np.inf) | (down > low - margin) & (down > -np.inf)
         active = np.flatnonzero(keep).astype(np.int32)
-        if len(active) > min(_SHARE * s.n, _GATHERED):
+        if len(active) > min(_SHARE * s.n, GATHERED):
             active = np.arange(s.n, dtype=np.int32)
         return active, worst
 
@@ -205,7 +205,7 @@ class Course:
         """SMO crawls: solve for the free coefficients at once, those that would leave their box stopped at its side."""
         s = self.state
         free = np.flatnonzero(s.free)
-        if not 2 <= len(free) <= _FACTORISED:
+        if not 2 <= len(free) <= FACTORISED:
             return
         K = self.shared.values[np.ix_(free, free)].astype(np.float64)
         rising = s.plus[free] > 0

@@ -13,11 +13,19 @@ from mercer.solvers.dual import SVMDual
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _EPS = float(np.finfo(np.float64).eps)
+_DRIFT = 4e-9  # what a run may do to the sums that it keeps, in units of all coefficients
 
 
 def _largest(bounds: np.ndarray) -> float:
     top = float(bounds.max())
     return top if top < math.inf else float(np.max(bounds, where=np.isfinite(bounds), initial=0.0))
+
+
+def _outside(name: str, values: np.ndarray, bound: np.ndarray) -> str:
+    """Return which value is not in its box, if one is not."""
+    outside = (values < 0) | (values > bound)
+    i = int(np.argmax(outside))
+    return f"{name}[{i}] = {values[i]:g} is outside [0, {bound[i]:g}]" if outside[i] else ""
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
@@ -78,11 +86,25 @@ class State:
         if value is None:
             return np.zeros(self.n + self.phantom)
         start = self._vector(name, value, 0.0).copy()
-        outside = (start < 0) | (start > bound)
-        if outside.any():
-            i = int(np.argmax(outside))
-            raise ValueError(f"the start is infeasible: {name}[{i}] = {start[i]:g} is outside [0, {bound[i]:g}].")
+        if why := _outside(name, start, bound):
+            raise ValueError(f"the start is infeasible: {why}.")
         return start
+
+    def resume(self, plus: np.ndarray, minus: np.ndarray) -> str:
+        """Go on from finite values that an earlier run has left; return why not, if this problem does not allow them.
+
+        The gradient is left to the caller: computing it again removes what rounding has left in it.
+        """
+        if why := _outside("plus", plus, self.upper) or _outside("minus", minus, self.lower):
+            return f"holds values that no run leaves: {why}"
+        kept, begun = self.sums(), (self.plus.copy(), self.minus.copy())
+        self.plus[:], self.minus[:] = plus, minus
+        if self.phantom:
+            self.balance()
+        elif np.abs(self.sums() - kept).max() > _DRIFT * float((plus + minus).sum()):
+            self.plus[:], self.minus[:] = begun
+            return "belongs to another problem (the coefficients have another sum: another nu)"
+        return ""
 
     @property
     def coefficients(self) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mercer.points.threads import run, within_limit
+from mercer.points.threads import cores, run, within_limit
 from mercer.solvers.control import Control
 from mercer.solvers.dual import Solution, SVMDual
 from mercer.solvers.hard import is_hard, solve_hard, solve_soft
 from mercer.solvers.pairs import pairs_of_classes, solve_pairs
-from mercer.solvers.planning import WHOLE
+from mercer.solvers.planning import WHOLE, whole_item
 from mercer.solvers.small import shares_small_matrix, solve_small
 from mercer.solvers.tube import is_tube, solve_tube
 
@@ -52,7 +52,8 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
         for i in large:
             one(i)
         small.sort(key=lambda i: -len(problems[i]))
-        if sum(len(problems[i]) ** 2 for i in small) <= _INLINE:
+        values = [len(problems[i]) ** 2 for i in small]
+        if sum(values) <= _INLINE or sum(values[: cores()]) * whole_item(True) > problems[0].gram.budget:
             for i in small:
                 one(i)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +33,7 @@ _LESS = 0.5  # of the squares that pivots leave: if polynomials leave more they 
 _FUNCTIONS, _EACH = 2_048, 64  # polynomials at most, and points for each of them at least
 _SETTLED = 8  # of these, for which a product with K says what it does
 _SHARE = 0.75  # of the budget, for both
+_INNER = 48  # bytes for each entry of R R': its copies while it is added up, lifted and factorised
 _RESTS = 0.9  # of the trace of K: if the factor leaves less, more rows do more than neighbours
 _DENSE = 4_000  # points up to which a factor is cheaper than finding out how good a preconditioner is
 
@@ -132,7 +134,7 @@ class Systems:
         """
         n = self.products.n
         if self.pivoted is None or (self.pivoted.single and not single):
-            room = int(self.gram.budget // 3 // (n * (4 if single else 8)))
+            room = _rank_within(self.gram.budget // 3, n * (4 if single else 8))
             spare = min(_LEARNED, room // 8)
             self.pivoted = Pivoted(self.products, self.rank or max(1, min(n, room - spare)), single, spare=spare)
         costs = Costs.of(self.products, single)
@@ -266,3 +268,8 @@ class Systems:
                 "the solution exceeds the range of float64; scale the right-hand side, or raise the shift."
             )
         return replace(answer, A=found.reshape(Y.shape), product=(answer.product * size).reshape(Y.shape))
+
+
+def _rank_within(size: int, row: int) -> int:
+    """Return the largest rank r of a factor whose rows and r x r matrices take no more than some bytes."""
+    return int(2 * size / (row + math.sqrt(row * row + 4 * _INNER * size)))

@@ -136,8 +136,11 @@ def _nothing(value: Any) -> bool:
     return not isinstance(value, list | dict | tuple | set | np.ndarray) and is_missing(value)
 
 
-def numbers(series: pd.Series) -> Numbers:
-    """Return the cells of a column as numbers, whatever they are written as; infinite ones are missing."""
+def numbers(series: pd.Series, far: float = _FAR) -> Numbers:
+    """Return the cells of a column as numbers, whatever they are written as; infinite ones are missing.
+
+    Those beyond `far` are taken for it. For a target that would be a lie: it asks for no limit.
+    """
     import pandas as pd
 
     kind = series.dtype
@@ -145,9 +148,9 @@ def numbers(series: pd.Series) -> Numbers:
         raise ValueError(f"Complex data not supported: {series.name!r} holds complex numbers. Pass two columns.")
     if isinstance(kind, pd.SparseDtype) or pd.api.types.is_numeric_dtype(kind):  # booleans are 0 and 1
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return Numbers(_finite(values), 0, "")
+        return Numbers(_finite(values, far), 0, "")
     if pd.api.types.is_timedelta64_dtype(kind):
-        return Numbers(_finite(series.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan)), 0, "")
+        return Numbers(_finite(series.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan), far), 0, "")
     if pd.api.types.is_datetime64_any_dtype(kind):
         there = series.notna().to_numpy()
         example = str(series[there].iloc[0]) if there.any() else ""
@@ -158,13 +161,13 @@ def numbers(series: pd.Series) -> Numbers:
     found[codes < 0] = np.nan
     strange = (codes >= 0) & np.isnan(found)
     example = str(values[codes[np.argmax(strange)]]) if strange.any() else ""
-    return Numbers(_finite(found), int(strange.sum()), example)
+    return Numbers(_finite(found, far), int(strange.sum()), example)
 
 
-def _finite(values: np.ndarray) -> np.ndarray:
-    """Return the values with NaN for infinite ones, and none too large to be squared."""
+def _finite(values: np.ndarray, far: float) -> np.ndarray:
+    """Return the values with NaN for infinite ones, and none beyond `far`."""
     values = np.where(np.isfinite(values), values, np.nan)
-    return np.clip(values, -_FAR, _FAR)
+    return np.clip(values, -far, far)
 
 
 def names(series: pd.Series) -> tuple[np.ndarray, list[str]]:

@@ -60,14 +60,6 @@ def _seekable(source: Source) -> Iterator[IO[bytes]]:
         yield file
 
 
-def checked(source: Source, schema: Any) -> None:
-    """Raise unless all columns have names of their own."""
-    names = list(schema.names)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise source.wrong(f"two columns are called {twice[0]!r}. Give them different names")
-
-
 def typed(table: Any) -> pd.DataFrame:
     """Return an Arrow table as one of pandas, without the index that pandas may have written."""
     import pyarrow as pa

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,17 @@ from mercer.tables.source import Source
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK = 2**20  # bytes parsed at a time: no row may be longer, and Arrow reads 32 of them ahead
+_BLOCK = 2**20  # bytes parsed at a time
+_ROW = 2**26  # bytes of the longest row
+_CELL = 2**20  # bytes of the longest quoted cell with line breaks: a quote that is open longer was opened by mistake
+_MERGED = 8  # lines of a quoted cell from which on it is asked whether they are rows
+_MARK = b"\xef\xbb\xbf"  # with which UTF-8 text may begin
 _SEPARATORS = {"csv": ",;\t|", "tsv": "\t", "txt": ",;\t| "}
 _LOOK = 50  # lines by which the separator is chosen
 
 
 def batches(source: Source, separator: str, called: list[str]) -> Iterator[Any]:
-    """Yield the rows as Arrow batches of texts, a few megabytes at a time.
+    """Yield the rows as Arrow batches of texts, a megabyte at a time.
 
     Parameters
     ----------
@@ -38,56 +43,131 @@ def batches(source: Source, separator: str, called: list[str]) -> Iterator[Any]:
         invalid.append(row)
         return "error"
 
-    stream = _Ended(source.stream)
-    done = 0
-    last = None
-    try:
-        reader = arrow.open_csv(
-            pa.PythonFile(stream, mode="r"),
-            # One thread, so that rows are numbered; it keeps up with what is done to them afterwards.
-            read_options=arrow.ReadOptions(
-                use_threads=False, block_size=_BLOCK, column_names=called, skip_rows_after_names=1
-            ),
-            parse_options=arrow.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=ragged),
-            convert_options=arrow.ConvertOptions(
-                column_types=dict.fromkeys(called, pa.string()), strings_can_be_null=False
-            ),
+    parse = arrow.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=ragged)
+    convert = arrow.ConvertOptions(column_types=dict.fromkeys(called, pa.string()), strings_can_be_null=False)
+    for lines, block in _blocks(source, separator, len(called)):
+        # A block in memory and one thread: Arrow's own reader of streams leaves a thread that the end of the
+        # program can meet while it reads, which aborts it.
+        read = arrow.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=called)
+        try:
+            table = arrow.read_csv(pa.BufferReader(block), read, parse, convert)
+        except pa.ArrowInvalid as error:
+            raise _explained(source, error, invalid, lines, block) from error
+        yield from table.to_batches()
+
+
+def _blocks(source: Source, separator: str, width: int) -> Iterator[tuple[int, bytes]]:
+    """Yield whole rows after that of the names, about a megabyte at a time, and the number of lines before them."""
+    quotes = _Quotes(source, separator, width)
+    held, lines, named = b"", 0, False
+    while True:
+        more = source.stream.read(max(_BLOCK, len(held)))
+        block = held + more if named else (held + more).removeprefix(_MARK)
+        end = quotes.end_of_rows(block, lines, last=not more)
+        if end == 0 and len(block) > _ROW:
+            raise source.wrong(f"line {lines + 1:,} is longer than {_ROW // 2**20} MB. Break the lines after each row")
+        start = 0
+        if not named:
+            names = quotes.first_row.match(b"\n" + block[:end])
+            named, start = names is not None, names.end() - 1 if names else end
+        if block[start:end].strip(b"\r\n"):
+            yield lines + block.count(b"\n", 0, start), block[start:end]
+        if not more:
+            return
+        lines += block.count(b"\n", 0, end)
+        held = block[end:]
+
+
+class _Quotes:
+    """Where quoted cells are: line breaks within them end no row, and a quote that was forgotten swallows rows.
+
+    A quote opens a cell at its beginning only, and is written twice within.
+    """
+
+    def __init__(self, source: Source, separator: str, width: int) -> None:
+        edge = re.escape(separator.encode()) + rb"\r\n"
+        cell = rb'"[^"]*+(?:""[^"]*+)*+'
+        rest = rb'(?<=[%(edge)s])%(cell)s"|(?<![%(edge)s])"'  # a quoted cell; a quote in one that is not quoted
+        line = rest % {b"edge": edge, b"cell": cell.replace(rb'[^"]', rb'[^"\r\n]')}
+        self.plain = re.compile(rb'(?:[^"]++|%s)*+' % line)  # all up to a quote that opens a cell with line breaks
+        self.cell = re.compile(cell + rb'("?)')
+        many = rest % {b"edge": edge, b"cell": cell}
+        self.first_row = re.compile(rb'[%s]*+(?:[^"\r\n]++|%s)++(?:\r?\n|\r|\Z)' % (edge, many))
+        self.source, self.separator, self.width = source, separator.encode(), width
+
+    def end_of_rows(self, block: bytes, lines: int, last: bool) -> int:
+        """Return where the last whole row ends, or say which line opens a quote that is not closed.
+
+        Parameters
+        ----------
+        block
+            Whole rows, and perhaps the beginning of one more.
+        lines
+            How many lines come before it.
+        last
+            Whether nothing comes after it.
+        """
+        if b'"' not in block:
+            return len(block) if last else 1 + max(block.rfind(b"\n"), block.rfind(b"\r"))
+        text = b"\n" + block  # so that a quote at the beginning is at the beginning of a cell
+        start, end = 0, 1
+        while True:
+            stop = self.plain.match(text, start).end()  # type: ignore[union-attr]
+            end = max(end, 1 + text.rfind(b"\n", start, stop), 1 + text.rfind(b"\r", start, stop))
+            cell = self.cell.match(text, stop)
+            if cell is None:
+                return len(block) if last else end - 1
+            if not cell[1]:
+                if last or len(text) - stop > _CELL:
+                    raise self._open(lines + text.count(b"\n", 0, stop), "")
+                return end - 1
+            if self._merged(cell[0], text[cell.end() : cell.end() + 1]):
+                until = lines + text.count(b"\n", 0, cell.end())
+                raise self._open(lines + text.count(b"\n", 0, stop), f" before line {until:,}")
+            start = cell.end()
+
+    def _open(self, line: int, until: str) -> Exception:
+        return self.source.wrong(
+            f'line {line:,} opens a quote (") that is not closed{until}. Close it, or write it twice within quotes'
         )
-        for batch in reader:
-            if len(batch):
-                done += len(batch)
-                last = batch
-                yield batch
-    except pa.ArrowInvalid as error:
-        raise _explained(source, error, invalid, called, done) from error
-    if last is not None and "\n" in last.column(len(called) - 1)[-1].as_py() and stream.end != b'"':
-        raise source.wrong('a quote (") is opened in its last row and never closed')
+
+    def _merged(self, cell: bytes, after: bytes) -> bool:
+        """Whether a quoted cell with line breaks has swallowed rows: it ends within a cell, or its lines are rows."""
+        if after not in (self.separator, b"\r", b"\n", b""):
+            return True
+        inner = cell.splitlines()[1:-1]
+        return (
+            self.width > 1
+            and len(inner) >= _MERGED
+            and all(line.count(self.separator) == self.width - 1 for line in inner)
+        )
 
 
-def _explained(source: Source, error: Exception, invalid: list[Any], called: list[str], done: int) -> Exception:
+def _explained(source: Source, error: Exception, invalid: list[Any], lines: int, block: bytes) -> Exception:
     """Return in a sentence what Arrow complains of."""
     if invalid:
         row = invalid[-1]
-        cells = f"{row.actual_columns} cell{'s' * (row.actual_columns != 1)}"
-        names = f"the first line names {row.expected_columns} columns"
-        return source.wrong(f"line {row.number:,} has {cells} where {names}: {row.text[:60]!r}")
-    text = str(error)
-    if "UTF8" in text:
-        where = text.partition("column #")[2].partition(":")[0]
-        which = f" in column {called[int(where)]!r}" if where.isdigit() and int(where) < len(called) else ""
-        return source.wrong(f"it is not UTF-8 text{which}, after line {done + 1:,}. Save it as UTF-8")
-    if "straddl" in text:
-        return source.wrong(
-            f"after line {done + 1:,} a row is longer than {_BLOCK // 2**20} MB; a quote may be open there"
-        )
-    return source.wrong(f"it cannot be read as text in columns ({text})")
+        place = re.search(rb"(?<=[\r\n])" + re.escape(row.text.encode()) + rb"(?=[\r\n]|\Z)", b"\n" + block)
+        line = lines + block.count(b"\n", 0, place.start() if place else 0) + 1
+        cells = f"{row.actual_columns:,} cell{'s' * (row.actual_columns != 1)}"
+        names = f"the first line names {row.expected_columns:,} columns"
+        return source.wrong(f"line {line:,} has {cells} where {names}: {row.text[:60]!r}")
+    try:
+        block.decode()
+    except UnicodeDecodeError as wrong:
+        line = lines + block.count(b"\n", 0, wrong.start) + 1
+        return source.wrong(f"line {line:,} is not UTF-8 text. Save it as UTF-8")
+    return source.wrong(f"it cannot be read as text in columns ({error})")
 
 
 def heading(source: Source) -> tuple[str, list[str]]:
     """Return the character between cells, and the names of the columns."""
-    text = source.head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")  # the head may end within a letter
+    text = source.head.removeprefix(_MARK).decode("utf-8", "replace")  # the head may end within a letter
     separator = _separator(text, _SEPARATORS[source.format])
-    names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(row))
+    try:
+        names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(row))
+    except csv.Error as error:
+        raise source.wrong(f"its first line cannot be read as names of columns ({error})") from error
     if "\ufffd" in "".join(names):
         raise source.wrong("its first line is not UTF-8 text. Save it as UTF-8")
     called = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
@@ -95,9 +175,7 @@ def heading(source: Source) -> tuple[str, list[str]]:
         raise source.wrong(
             "its first line holds numbers only, so that its columns have no names. Put a line with names before it"
         )
-    twice = sorted({name for name in called if called.count(name) > 1})
-    if twice:
-        raise source.wrong(f"two columns are called {twice[0]!r}. Give them different names")
+    source.require_distinct(called)
     return separator, called
 
 
@@ -114,28 +192,6 @@ def _separator(text: str, candidates: str) -> str:
         if widths and widths[0] > 1 and (len(set(widths)) == 1, widths[0]) > most:
             best, most = candidate, (len(set(widths)) == 1, widths[0])
     return best
-
-
-class _Ended:
-    """A stream that ends in a line feed and remembers its last byte before that."""
-
-    closed = False
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._over = False
-        self.end = b""
-
-    def read(self, size: int) -> bytes:
-        if self._over:
-            return b""
-        data: bytes = self._stream.read(size)
-        self.end = data.rstrip()[-1:] or self.end
-        self._over = len(data) < size
-        return data + b"\n" if self._over and not data.endswith(b"\n") else data
-
-    def close(self) -> None:
-        pass
 
 
 def typed(table: Any, semicolons: bool) -> pd.DataFrame:

@@ -109,7 +109,7 @@ def _grouped(batches: Iterator[Any], rows: int | None, source: Source) -> Iterat
     held: list[Any] = []
     count = 0
     for batch in batches:
-        columnar.checked(source, batch.schema)
+        source.require_distinct(batch.schema.names)
         held.append(batch)
         count += len(batch)
         while rows is not None and count >= rows:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -36,6 +37,7 @@ _COMPRESSED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\x
 _BINARY = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)  # what reading a damaged or vanishing file raises
 _HEAD = 2**18  # bytes that are looked at before anything is read
+_LINE = 2**26  # and so many, if the first line is that long
 _SVMLIGHT = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\d+)?(\s+\d+:[^\s:]+)+\s*(#.*)?", re.IGNORECASE)
 
 
@@ -64,6 +66,10 @@ class Source:
             self.file = raw if packed is None and raw.seekable() else None
             if packed is not None:
                 self.head, self.stream = _ahead(_decompressed(self.stream, packed))
+            size = _HEAD
+            while len(self.head) == size < _LINE and b"\n" not in self.head.lstrip() and b"\x00" not in self.head:
+                size *= 4
+                self.head, self.stream = _ahead(self.stream, size)
         except BROKEN as error:
             raise self.broken(error) from error
         if not self.head.strip():
@@ -73,6 +79,12 @@ class Source:
     def wrong(self, what: str) -> TableError:
         """Return the error that says what is wrong with this table."""
         return TableError(f"{self.called}: {what}.")
+
+    def require_distinct(self, names: list[str]) -> None:
+        """Raise unless all columns have names of their own."""
+        if len(set(names)) < len(names):
+            twice = next(name for name, times in Counter(names).items() if times > 1)
+            raise self.wrong(f"two columns are called {twice!r}. Give them different names")
 
     def broken(self, error: Exception) -> TableError:
         """Return the error for a stream that cannot be read to its end."""
@@ -164,11 +176,11 @@ class _Ahead(io.RawIOBase):
         return len(data)
 
 
-def _ahead(raw: IO[bytes]) -> tuple[bytes, IO[bytes]]:
+def _ahead(raw: IO[bytes], size: int = _HEAD) -> tuple[bytes, IO[bytes]]:
     """Return the first bytes of a stream, and the stream with these still to come."""
     head = b""
-    while len(head) < _HEAD:
-        more = raw.read(_HEAD - len(head))
+    while len(head) < size:
+        more = raw.read(size - len(head))
         if not more:
             break
         head += more

@@ -77,7 +77,7 @@ def target_of(series: Any, task: str = "auto") -> Target:
     if not len(series):
         raise TableError(f"the target {called!r} has no rows.")
     codes, known = names(series)
-    found = numbers(series)
+    found = numbers(series, far=np.inf)
     rows = np.flatnonzero(codes >= 0)
     if not len(rows):
         raise TableError(f"the target {called!r} has no values: all {len(series):,} rows are missing.")
