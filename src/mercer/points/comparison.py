@@ -152,7 +152,7 @@ class Comparison:
         left, right = self.left, self.right
         for map in path:
             left, right = left.through(map), (left.through(map) if right is left else right.through(map))
-        return left, right
+        return left.numbered(right) if left.named and right.named else (left, right)
 
     @staticmethod
     def _check(leaf: symbolic.StatLeaf, left: Points, right: Points) -> None:

@@ -12,6 +12,7 @@ from mercer import _core
 from mercer.points.centred import Centred, centre
 from mercer.points.compressed import Compressed
 from mercer.points.lazy import cached_property
+from mercer.points.named import is_named, numbered
 from mercer.points.vectors import NoMatrix, as_vectors, is_foreign
 
 __all__ = ["NoMatrix", "Points", "is_foreign"]
@@ -41,6 +42,7 @@ class Points:
 
     _centred: tuple[np.ndarray, Centred] | None = None
     _compressed: tuple[Any, Compressed] | None = None
+    _numbered: tuple[Points, Points, Points] | None = None
 
     def __init__(self, data: Any, name: str = "X") -> None:
         self.data = data
@@ -171,6 +173,32 @@ class Points:
             return list(rows[:, 0] if rows.shape[1] == 1 and not self.numeric else rows)
         return data if hasattr(data, "__getitem__") else list(data)
 
+    # -- features with names ----------------------------------------------------------------------------
+
+    @property
+    def named(self) -> bool:
+        """Whether the features have names, which are to be numbered before points are compared."""
+        return is_named(self.origin.data)
+
+    def numbered(self, other: Points) -> tuple[Points, Points]:
+        """Return both sets of points with their named features numbered alike; remembered for the last other one."""
+        mine, others = self.origin, other.origin
+        if mine._numbered is None or mine._numbered[0] is not others:
+            found = numbered(mine.vectors) * 2 if mine is others else numbered(mine.vectors, others.vectors)
+            left = Points(found[0], mine.name)
+            mine._numbered = others, left, left if mine is others else Points(found[1], others.name)
+        _, left, right = mine._numbered
+        return self.chosen_from(left), other.chosen_from(right)
+
+    @property
+    def origin(self) -> Points:
+        """The set that these points, or what they are rounded from, were taken from."""
+        return self
+
+    def chosen_from(self, points: Points) -> Points:
+        """Return of points that stand for those of the origin the ones that stand for these, rounded as these."""
+        return points
+
     # -- deriving ---------------------------------------------------------------------------------------
 
     def through(self, map: Callable[[Points], Any]) -> Points:
@@ -270,6 +298,13 @@ class _Taken(Points):
         return self._parent.whole
 
     @property
+    def origin(self) -> Points:
+        return self._parent.origin
+
+    def chosen_from(self, points: Points) -> Points:
+        return self._parent.chosen_from(points).take(self._rows)
+
+    @property
     def centre(self) -> np.ndarray | None:
         return self._parent.centre
 
@@ -307,6 +342,13 @@ class _Single(Points):
             raise FloatingPointError(f"{self.name} has values beyond the range of float32.")
         return rounded
 
+    @property
+    def origin(self) -> Points:
+        return self._parent.origin
+
+    def chosen_from(self, points: Points) -> Points:
+        return self._parent.chosen_from(points).single()
+
     def through(self, map: Callable[[Points], Any]) -> Points:
         found = self._derived.get(map)
         if found is None:
@@ -334,6 +376,13 @@ class _Double(Points):
     def _exact(self) -> bool:
         """Whether the parent computes in double precision, too, and may do the work."""
         return self._parent.dtype == np.float64
+
+    @property
+    def origin(self) -> Points:
+        return self._parent.origin
+
+    def chosen_from(self, points: Points) -> Points:
+        return self._parent.chosen_from(points).double()
 
     def through(self, map: Callable[[Points], Any]) -> Points:
         found = self._derived.get(map)
