@@ -442,7 +442,7 @@ def test_conjugate_gradients_are_the_factor():
 def test_beyond_the_budget():
     model = GaussianProcessRegressor(1.0 * RBF(scale=0.7), budget=8 * 60 * 30).fit(X, y)
     assert "conjugate gradients" in model.plan_
-    assert f"the likelihood of {int((8 * 60 * 30 / 10) ** 0.5)} of 60 rows" in model.plan_
+    assert f"the likelihood of {int((8 * 60 * 30 / 16) ** 0.5)} of 60 rows" in model.plan_
     assert model.score(X, y) > 0.9
     with pytest.raises(MemoryError, match="choose solver='cg', or raise the budget"):
         GaussianProcessRegressor(solver="cholesky", budget=8 * 60 * 30).fit(X, y)

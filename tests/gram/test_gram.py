@@ -281,7 +281,7 @@ def test_a_matrix_beyond_the_budget_is_refused_with_its_size():
     with pytest.raises(MemoryError) as refusal:
         K.dense()
     assert str(refusal.value) == (
-        "the dense 90 x 90 matrix would need 63.28 KiB, more than the budget of 32 KiB; "
+        "the dense 90 x 90 matrix would need 63.29 KiB, more than the budget of 32 KiB; "
         "use matvec, block or rows, or raise the budget."
     )
     np.testing.assert_allclose(K @ np.ones(90), RBF(1.0)(X).sum(axis=1))

@@ -25,7 +25,7 @@ def walked(seed, C=1.0, width=0.0, n=40, steps=3, share=1.0):
     b = y * C * rng.uniform(0.3, 0.7, n)
     directions = Directions(state, lambda where, values: K[:, where] @ values)
     for _ in range(steps):
-        step = rng.normal(size=n) * 0.05 * C * (rng.random(n) < share)
+        step = rng.uniform(-0.08, 0.08, size=n) * C * (rng.random(n) < share)  # never out of the box
         step -= step.mean()
         b = b + step
         directions.keep(step, K @ step)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import conic
@@ -253,6 +253,7 @@ def test_what_is_no_loss_no_penalty_or_no_square_matrix_is_refused():
 
 @each_loss
 @settings(max_examples=12)
+@example(exponent=0, intercept=True, kind="one row")  # with one class, the minimum is at an infinite intercept
 @given(
     exponent=st.integers(-12, 12),
     intercept=st.booleans(),

@@ -87,7 +87,8 @@ def run(arguments: list[str]) -> int:
     refused: Any = typer.BadParameter.__mro__[2]  # of the parser: wrong options, unknown commands
     try:
         code = app(arguments or ["--help"], prog_name="mercer", standalone_mode=False)
-        sys.stdout.flush()
+        if not code:
+            sys.stdout.flush()
     except refused as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "mercer"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shlex
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from mercer.cli.outputs import interruptible, written
 from mercer.cli.rows import Examples, answers, examples, name_of, read, split, strata
 from mercer.cli.scores import Score, scores_of
 from mercer.cli.telling import Teller
+from mercer.points.warn import warn
 
 _EFFORT = 20.0  # seconds that the pictures of a report may take
 
@@ -72,6 +72,7 @@ class Trained:
     timings: dict[str, float]
     notes: list[str]
     interrupted: bool = False
+    date: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     @property
     def stratified(self) -> bool:
@@ -91,7 +92,7 @@ class Trained:
         versions = {"mercer": mercer.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__}
         found = {
             "command": settings.line,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "date": self.date,
             "source": name_of(settings.data),
             "target": settings.target,
             "task": self.train.task,
@@ -217,7 +218,7 @@ def _test(made: Trained, test: Examples) -> None:
         made.scores += scores_of(made.model, test.X, test.y)
     except KeyboardInterrupt:
         made.interrupted = True
-        warnings.warn("interrupted: the test rows were not scored; the model is kept.", stacklevel=2)
+        warn("interrupted: the test rows were not scored; the model is kept.")
 
 
 def _write(made: Trained, clock: Clock) -> None:
@@ -266,7 +267,7 @@ def _report(made: Trained, path: Path) -> None:
     except (KeyboardInterrupt, ValueError, ArithmeticError, MemoryError) as error:
         made.interrupted |= isinstance(error, KeyboardInterrupt)
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else sentence_of(error).rstrip(".")
-        warnings.warn(f"{why}: the report tells only what the search and the fit have found.", stacklevel=2)
+        warn(f"{why}: the report tells only what the search and the fit have found.")
         write_report(path, _story(made), 0.0)
 
 

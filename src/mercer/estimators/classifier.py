@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -29,6 +28,7 @@ from mercer.estimators.training import Training
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.points import Points
+from mercer.points.warn import warn
 from mercer.solvers.dual import Solution
 
 _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
@@ -105,10 +105,9 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         counts = np.bincount(codes)
         if counts.min() < 2:
             rare = shown(self.classes_[int(counts.argmin())])
-            warnings.warn(
+            warn(
                 f"class {rare} has one sample only, which cannot be both learned from and held out: its probabilities "
                 "are 1 / (1 + exp(-f)) of the margin f, and not calibrated. Give it more samples.",
-                stacklevel=3,
             )
         return dealt(codes, self.random_state)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -24,6 +23,7 @@ from mercer.kernels import RBF, Constant
 from mercer.kernels.scikit_learn import Noise, translated
 from mercer.points import Points
 from mercer.points.budget import readable
+from mercer.points.warn import warn
 from mercer.solvers.control import Control, warn_stationary
 from mercer.solvers.gp import Evidence, least_noise, mean_certificate, rows_of
 from mercer.solvers.gp_posterior import ByFactor, ByGradients
@@ -421,12 +421,11 @@ class GaussianProcessRegressor(Process):
         self.plan_ = found.plan.replace("as asked", why)
         self._certificates, self.residual_ = [found.certificate], _flat(found.residual)
         if found.diagnosis or np.max(found.residual) > self.residual:
-            warnings.warn(
+            warn(
                 f"the equation of the mean was left at a relative residual of {np.max(found.residual):.2g} "
                 f"({found.diagnosis or found.certificate.stopped}); {self.residual:g} was asked. Take a larger noise, "
                 "or solver='cholesky'.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return found.coefficients / self._unit
 

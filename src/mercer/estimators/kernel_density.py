@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from mercer.estimators.parameters import Unnecessary, warn_unnecessary
 from mercer.estimators.ranges import whole_fit
 from mercer.features.spectral.law import generator
 from mercer.kernels import RBF, Kernel, Laplacian, Matern
+from mercer.points.warn import warn
 from mercer.rkhs import RKHSFunction
 from mercer.rkhs.density import METRICS, PROFILES, Profile, log_density, log_left_out, window
 
@@ -242,12 +242,11 @@ class KernelDensity(DensityMixin, BaseEstimator):
                 "without neighbours, and the likelihood is 0. Use a kernel without compact support, or a number."
             )
         if best == 0:
-            warnings.warn(
+            warn(
                 f"the leave-one-out likelihood still grows at {_FACTORS[0]:g} times Scott's bandwidth: points of the "
                 "sample are repeated, and a density that is infinite there is most likely. bandwidth_ is that bound; "
                 "choose bandwidth='scott' or a number.",
                 UserWarning,
-                stacklevel=5,
             )
             return float(_FACTORS[0])
         bounds = steps[best - 1], steps[min(best + 1, len(steps) - 1)]

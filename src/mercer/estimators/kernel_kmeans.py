@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from mercer.estimators.parameters import Rules, Unnecessary, check_parameters, i
 from mercer.estimators.ranges import whole_fit
 from mercer.estimators.training import Training
 from mercer.points import Points
+from mercer.points.warn import warn
 from mercer.rkhs import RKHSVector
 from mercer.solvers.kmeans import Clusters, Lloyd
 
@@ -186,17 +186,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.inertia_, self.n_iter_ = best.inertia, best.steps
         found = len(np.unique(best.labels))
         if found < k:
-            warnings.warn(
+            warn(
                 f"{found} clusters were found where n_clusters={k}: the samples have no more than that many different "
                 "images in H. Ask for fewer clusters.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         elif not best.converged and best.steps == self.max_iter:
-            warnings.warn(
+            warn(
                 f"points still changed clusters after max_iter={self.max_iter} steps; raise it, or set tol > 0.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return distances
 

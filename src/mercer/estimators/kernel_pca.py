@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from mercer.estimators.ranges import whole_fit
 from mercer.gram import Gram, top_eigenpairs
 from mercer.kernels import RBF, Kernel
 from mercer.points import Points
+from mercer.points.warn import warn
 from mercer.rkhs import RKHSVector
 from mercer.rkhs.preimage import METHODS, dense_rows, preimages
 from mercer.solvers.products import Products
@@ -201,12 +201,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self._trace = max(centred_trace(gram, sums), float(values.sum()))
         self.explained_variance_ratio_ = values / self._trace if self._trace > 0 else np.zeros(len(values))
         if why := seen_indefinite(gram, centred=True):
-            warnings.warn(
+            warn(
                 f"{why.replace('the kernel', f'the centred kernel {gram.kernel!r}', 1)}: directions with negative "
                 "eigenvalues are no components, and explained_variance_ratio_ is a share of what they leave. "
                 "mercer.repair makes the nearest matrix without them.",
                 UserWarning,
-                stacklevel=2,
             )
         self._A, self._b = self._coefficients()
         for name in ("dual_coef_", "X_transformed_fit_"):  # of an earlier fit

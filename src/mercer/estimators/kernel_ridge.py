@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from mercer.estimators.training import Training
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
+from mercer.points.warn import warn
 from mercer.solvers.control import Control, warn_stationary
 from mercer.solvers.inverse import inverse_diagonal
 from mercer.solvers.ridge import RidgeProblem, RidgeSolution, solve_ridge
@@ -85,13 +85,12 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         # Coefficients of least norm do not tell the residuals.
         self._left = columns_of(counted(training, target)) - columns_of(found.values) if found.diagnosis else None
         if found.diagnosis:
-            warnings.warn(found.diagnosis, LinAlgWarning, stacklevel=3)
+            warn(found.diagnosis, LinAlgWarning)
         if np.max(found.residual) > self.residual and not found.diagnosis:
-            warnings.warn(
+            warn(
                 f"the fit stopped early ({found.certificate.stopped}) at a relative residual of "
                 f"{np.max(found.residual):.2g}; {self.residual:g} was asked. The model is the best so far.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         elif why := found.certificate.stationary:
             warn_stationary(training.kernel, why)

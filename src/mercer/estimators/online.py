@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
+from mercer.points.warn import warn
 from mercer.solvers.iterate import Coefficients, Iterate, Vector
 
 _NAMES = tuple(name for name in NAMES if name != "precomputed")
@@ -203,4 +203,4 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
 
 def not_at_rest(message: str) -> None:
     """Warn that a learner ended before its goal; the model is usable all the same."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    warn(message, ConvergenceWarning)

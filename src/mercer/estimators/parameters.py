@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from functools import lru_cache
 from inspect import signature
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from mercer.estimators.loss_names import is_loss
 from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import refuse_class
 from mercer.points.budget import Budget
+from mercer.points.warn import warn
 
 _PLAIN = (int, float)  # asked first: whether a type is registered as a number takes longer
 _OF_NAMES = ("gamma", "degree", "coef0", "kernel_params")  # parameters of named kernels
@@ -109,7 +109,7 @@ def warn_unnecessary(estimator: Any) -> None:
     for name, default, reason in _asked_of(estimator.__class__).unnecessary:
         value = getattr(estimator, name)
         if value is not default and value != default:
-            warnings.warn(f"{name}={value!r} changes nothing in {type(estimator).__name__}: {reason}.", stacklevel=4)
+            warn(f"{name}={value!r} changes nothing in {type(estimator).__name__}: {reason}.")
 
 
 class _Asked(NamedTuple):
@@ -144,11 +144,10 @@ def warn_ignored(estimator: Any) -> None:
     ignored = [name for name, default in defaults if getattr(estimator, name) != default]
     if ignored:
         said = " and ".join(f"{name}={getattr(estimator, name)!r}" for name in ignored)
-        warnings.warn(
+        warn(
             f"{said} of {type(estimator).__name__} change{'s' if len(ignored) == 1 else ''} nothing: kernel="
             f"{kernels[0]!r:.80} has its own parameters, and {'this is' if len(ignored) == 1 else 'these are'} for "
             "kernels by name.",
-            stacklevel=4,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 from typing import Any
 
@@ -23,6 +22,7 @@ from mercer.kernels import Kernel
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.points.budget import Budget
+from mercer.points.warn import warn
 from mercer.solvers.gp import Evidence, fill, unit_of_claims
 from mercer.solvers.gp_posterior import ByFactor, ByGradients, Posterior
 from mercer.solvers.gp_space import Space
@@ -294,7 +294,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         """
         check_is_fitted(self)
         if not clone_kernel:
-            warnings.warn("clone_kernel=False changes nothing: `kernel_` is never changed.", stacklevel=2)
+            warn("clone_kernel=False changes nothing: `kernel_` is never changed.")
         at = self.theta_ if theta is None else np.asarray(theta, dtype=np.float64)
         if at.shape != self.theta_.shape:
             raise ValueError(

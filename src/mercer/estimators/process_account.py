@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.points.warn import warn
 from mercer.solvers.gp_search import Tuned
 from mercer.solvers.gp_space import Space
 
@@ -40,22 +39,19 @@ def said_of_search(space: Space, tuned: Tuned | None, n: int, wanted: bool) -> s
 def warn_of_search(space: Space, tuned: Tuned | None, jitter: float) -> None:
     """Warn, in the name of the caller's caller, where something should be done about the parameters."""
     if tuned is not None and tuned.stopped != "converged":
-        warnings.warn(
+        warn(
             f"the search for parameters ended early ({tuned.stopped}); those are taken that are best so far.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if tuned is not None and (ends := space.at_bounds(tuned.theta)):
-        warnings.warn(
+        warn(
             f"{'; '.join(ends)}: the likelihood may be larger beyond. Widen `bounds` there, or name the parameter in "
             "`fixed` if that value will do.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if jitter:
-        warnings.warn(
+        warn(
             "K + noise is singular to rounding (repeated points, or scales far beyond the data): "
             f"{jitter:.2g} was added to the noise variance. Take a larger noise to choose it yourself.",
             LinAlgWarning,
-            stacklevel=3,
         )

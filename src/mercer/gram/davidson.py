@@ -112,15 +112,18 @@ class Davidson:
         return values[::-1], U[:, ::-1]
 
     def _new(self, W: np.ndarray, *others: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of what the columns of W add to the basis and to other orthonormal columns."""
-        for _ in range(2):
+        """Return an orthonormal basis of what the columns of W add to the basis and to other orthonormal columns.
+
+        What two projections have left of a column is new only if a third one leaves it as it is: the rest is rounding.
+        """
+        for last in (False, False, True):
             size = np.linalg.norm(W, axis=0)
             W = W[:, size > 0] / size[size > 0]
             for Q in (self.Q[:, : self.size], *others):
                 W -= times(Q, inner(Q, W))
             if W.shape[1]:
                 values, U = eigh(inner(W, W))
-                new = values > 1e-24 + _EPS * values[-1]
+                new = values > (0.5 if last else 1e-24 + _EPS * values[-1])
                 W = times(W, U[:, new] / np.sqrt(values[new]))
         return W
 

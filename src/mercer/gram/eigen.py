@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from mercer.gram.similarities import symmetric_part
 from mercer.gram.sketch import Sketch
 from mercer.gram.symmetric import Symmetric
 from mercer.points.threads import one_thread_each
+from mercer.points.warn import warn
 
 _SMALL = 600  # points up to which LAPACK takes no longer than setting up anything else
 _MANY = 8  # one of so many eigenvalues, or more of them, are LAPACK's work at any size
@@ -169,12 +169,11 @@ def _by_products(matrix: Symmetric, k: int, tol: float, seed: int) -> Eigenpairs
     values, vectors, residuals = solver.run(_PRODUCTS)
     goal = max(tol * abs(float(values[0])), solver.rounding)
     if residuals.max() > goal:
-        warnings.warn(
+        warn(
             f"the residuals of {int((residuals > goal).sum())} of {k} eigenpairs are above tol={tol:g} of the largest "
             f"eigenvalue, up to {residuals.max() / abs(values[0]):.2g} of it, after {solver.steps} products; a larger "
             "budget, a larger tol or a few pairs more may help.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     values_of = "float64" if not matrix.single else "float32, then float64" if solver.sharp else "float32"
     how = f"Davidson's method, {solver.steps} products with values in {values_of}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from threadpoolctl import LibController, ThreadpoolController, register
 
 from mercer import _core
+from mercer.points.warn import warn
 
 _lock = threading.Lock()
 _here = threading.local()
@@ -153,7 +153,7 @@ def _variable(name: str) -> int | None:
     first = text.split(",")[0].strip()
     if first.isdecimal() and int(first) > 0:
         return int(first)
-    warnings.warn(f"{name}={text!r} is ignored: it must be a number of threads, a whole number >= 1.", stacklevel=2)
+    warn(f"{name}={text!r} is ignored: it must be a number of threads, a whole number >= 1.")
     return None
 
 

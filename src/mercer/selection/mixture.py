@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +24,7 @@ from mercer.kernels.scikit_learn import as_kernel
 from mercer.losses import SquaredNorm
 from mercer.points import Points
 from mercer.points.budget import Budget
+from mercer.points.warn import warn
 from mercer.selection.grids import expand, listed
 from mercer.selection.mixing import Aligned, Mixed, mixed
 from mercer.selection.simplex import descend
@@ -253,11 +253,10 @@ class KernelMixture(BaseEstimator):
             stopped=found.stopped,
         )
         if not self.certificate_.converged:
-            warnings.warn(
+            warn(
                 f"the weights were left ({found.stopped}) at a relative gap of {self.certificate_.relative_gap:.2g}; "
                 f"tol={self.tol:g} was asked. They are the best so far.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _model(self, y: Any) -> Any:
@@ -281,7 +280,7 @@ class KernelMixture(BaseEstimator):
 
     def _even(self, why: str) -> np.ndarray:
         """Return equal weights where nothing speaks for any, and say so."""
-        warnings.warn(f"{why}; the weights are equal.", UserWarning, stacklevel=4)
+        warn(f"{why}; the weights are equal.", UserWarning)
         return np.full(len(self.kernels_), 1 / len(self.kernels_))
 
     # -- the claim, checked -----------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, indexab
 from mercer.estimators.labels import as_given
 from mercer.estimators.parameters import positive
 from mercer.points.budget import Budget
+from mercer.points.warn import warn
 from mercer.selection.grids import candidates
 from mercer.selection.halving import Halving
 from mercer.selection.progress import watching
@@ -213,11 +213,10 @@ class KernelSearchCV(GridSearchCV):
         self.scorer_ = scorer._scorers if isinstance(scorer, _MultimetricScorer) else scorer
         if self.interrupted_:
             why = "was interrupted" if work.stop.is_set() else f"reached its time limit of {self.time_limit:g} s"
-            warnings.warn(
+            warn(
                 f"the search {why} after {len(work.found)} of {len(work.candidates) * len(work.splits)} "
                 "fits; the best of the candidates seen so far is kept.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         if self.refit or not self.multimetric_:
             self.best_index_ = best_index(self.refit, metric, self.cv_results_)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_method_params
 
 from mercer.points.budget import Budget
 from mercer.points.lazy import cached_property
+from mercer.points.warn import warn
 from mercer.selection.answers import KnownClassifier
 from mercer.solvers import Control
 
@@ -159,7 +160,7 @@ class Work:
         return self.error_score
 
     def _warn_of_score(self, why: str) -> None:
-        warnings.warn(f"Scoring failed. The score is set to {self.error_score}. {why[:_SAID]}", stacklevel=3)
+        warn(f"Scoring failed. The score is set to {self.error_score}. {why[:_SAID]}")
 
     def score_known(self, cell: tuple[int, int], answer: Callable[[np.ndarray], Any], fit_time: float) -> Outcome:
         """Score a cell by values that are known, and keep it.
@@ -292,11 +293,10 @@ def fill_failed(work: Work) -> None:
         raise ValueError(
             f"All the {len(failed)} fits{given} failed; error_score='raise' shows where. The first: {failed[0].failed}"
         )
-    warnings.warn(
+    warn(
         f"{len(failed)} of {len(work.found)} fits failed, and their score is {work.error_score}. The first: "
         f"{failed[0].failed}",
         FitFailedWarning,
-        stacklevel=3,
     )
     names = next((o.test for o in work.found.values() if not o.failed), None)
     if isinstance(names, dict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+
+from mercer.points.warn import warn
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Control:
         """Warn, once per fit, that the fit goes on but another could not go on from its checkpoint."""
         if not self.warned:
             self.warned.append(f"the checkpoint {str(self.checkpoint)!r} {why}; the fit goes on without it.")
-            warnings.warn(self.warned[0], stacklevel=2)
+            warn(self.warned[0])
 
     def cancel(self) -> None:
         """Ask every run under this control to return what it has."""
@@ -104,22 +105,20 @@ class Control:
 
 def warn_unfinished(stopped: str, gap: float, tol: float, advice: str = "") -> None:
     """Warn that a fit ended before its tolerance was reached; the model is usable all the same."""
-    warnings.warn(
+    warn(
         f"the fit stopped early ({stopped}) at a relative duality gap of {gap:.2g}; tol={tol:g} was asked. "
         f"The model is the best so far and its certificate says how good it is. {advice}".rstrip(),
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 
 def warn_stationary(kernel: Any, why: str) -> None:
     """Warn that a fit has no minimum to find, because its kernel is none on the training points."""
-    warnings.warn(
+    warn(
         f"{why.replace('the kernel', f'the kernel {kernel!r}', 1)}: the objective has no minimum, and the model is a "
         "stationary point of it. Take another kernel, or repair its matrix (mercer.repair); mercer.verdict shows a "
         "witness.",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 

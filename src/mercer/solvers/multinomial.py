@@ -127,7 +127,8 @@ class Multinomial:
         if not math.isfinite(loss):
             raise ValueError(f"the loss {task.loss!r} is not finite at the start; scale y, or start from zeros.")
         gap = abs(float(np.vdot(R, KR))) / (2.0 * strength)
-        if task.intercept and float(np.abs(U.sum(axis=0)).max()) > _SUM * float(np.abs(U).sum()):
+        left = float(np.abs(U.sum(axis=0)).max()) if task.intercept else 0.0
+        if left > max(_SUM * float(np.abs(U).sum()), 4.0 * EPS * float(task.weights.sum())):
             gap = math.inf  # the intercepts are not found, and what is no dual point bounds nothing
         pull = float(np.vdot(U, KR - strength * self.F))
         noise = EPS * float(np.abs(V).max())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from mercer.certify import Certificate, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.points.threads import one_thread_each, within_limit
+from mercer.points.warn import warn
 from mercer.solvers import boxed, multinomial, newton
 from mercer.solvers.choice import Solver, choose
 from mercer.solvers.control import Control
@@ -189,7 +189,7 @@ class _Engine:
         if not value <= losses.total(np.zeros_like(f)):
             self.a, self.b, self.first = None, 0.0, None
             file = str(self.control.checkpoint)
-            warnings.warn(f"the checkpoint {file!r} is no better than zeros; the fit begins anew.", stacklevel=2)
+            warn(f"the checkpoint {file!r} is no better than zeros; the fit begins anew.")
 
     def _dual(self, strength: float, tol: float) -> Point:
         problem, control = self.problem, self.control

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer.estimators.parameters import positive, whole
+from mercer.points.warn import warn
 from mercer.tables import kinds
 from mercer.tables.cells import ABSENT
 
@@ -155,7 +155,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kind = "dates" if state["kind"] == "date" else "numbers"
                 strange.append(f"{state['name']!r}: {wrong:,} cells are no {kind}, such as {example[:30]!r}")
         if strange:
-            warnings.warn(f"{'; '.join(strange)}. They count as missing.", stacklevel=2)
+            warn(f"{'; '.join(strange)}. They count as missing.")
         return out
 
     @property
