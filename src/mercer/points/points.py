@@ -168,9 +168,9 @@ class Points:
             data = data.tocsr()
             return [data[i] for i in range(len(self))]
         if hasattr(data, "columns"):
-            rows = np.asarray(data)
-            # A table of one column of texts (or other objects) is a list of them.
-            return list(rows[:, 0] if rows.shape[1] == 1 and not self.numeric else rows)
+            data = np.asarray(data)
+        if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1 and not self.numeric:
+            return list(data[:, 0])  # a table of one column of texts (or other objects) is a list of them
         return data if hasattr(data, "__getitem__") else list(data)
 
     # -- features with names ----------------------------------------------------------------------------

@@ -127,6 +127,7 @@ def path(
         predicted = newton.step()
         after = point.moved(predicted, *point.reach(predicted)).complementarity
         step, far = newton.corrected(predicted, (after / total) ** 3 * total / point.constraints)
+        del newton  # its factor, before there is the next one
         if not all(np.isfinite(part).all() for part in step):
             return
         far = min(1.0, _BACK * far)

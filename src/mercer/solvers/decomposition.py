@@ -136,7 +136,7 @@ class Decomposition(Course):
         rest = (upper, lower, width, s.groups, tol, min(cap, CHUNK), False)
         done, violation = _core.smo(block, gradient, plus, minus, *rest)
         self._crawls = self._crawls + 1 if violation > tol and done >= 20 * len(working) else 0
-        if self._crawls >= _CRAWLS and not self.may_be_held and len(working) <= _BARRIER:
+        if self._crawls >= _CRAWLS and not self.may_be_held and self._fits_barrier(len(working)):
             self._leap(block, working, plus, minus)
             self._crawls = 0
         moved = plus - minus - before
@@ -168,6 +168,10 @@ class Decomposition(Course):
         out = np.zeros(self.state.n)
         out[self._hot_points] = self.matrix.product(self._hot_points, where, self._round(values))
         return out
+
+    def _fits_barrier(self, size: int) -> bool:
+        """Whether a working set is small enough to be factorised: its block, in float64 too, and the factor."""
+        return size <= _BARRIER and 20 * size**2 <= self.problem.gram.budget
 
     def _leap(self, block: np.ndarray, working: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> None:
         """SMO crawls in the working set: an interior-point method goes on; the others enter through the linear term."""

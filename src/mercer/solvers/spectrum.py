@@ -127,11 +127,12 @@ class Spectrum:
     def _few(self, products: Products, least: float) -> bool:
         """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
         n = products.n
-        if n < _TRY or not least > 0:
+        most = min(n // _SHARE, int(self.gram.budget // (3 * 8 * n)))  # its rows, an orthonormal basis, and the vectors
+        if n < _TRY or not least > 0 or not most:
             return False
         goal = _NEGLIGIBLE * least / float(self.w.max())
         with one_thread_each():
-            pivoted = Pivoted(products, n // _SHARE, single=False)
+            pivoted = Pivoted(products, most, single=False)
             while pivoted.trace > goal and not pivoted.exhausted:
                 before, r = pivoted.trace, max(1, pivoted.rank)
                 pivoted.grow(min(max(64, r // 2), 512))
