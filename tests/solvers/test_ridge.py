@@ -11,7 +11,7 @@ from scipy.linalg import solve
 from sklearn.kernel_ridge import KernelRidge
 
 from mercer import RBF, Gram, Laplacian, Linear, Polynomial
-from mercer.solvers import Control
+from mercer.solvers import Control, cholesky
 from mercer.solvers.ridge import RidgeProblem, solve_ridge
 
 RNG = np.random.default_rng(1)
@@ -249,6 +249,18 @@ def test_the_cause_of_missed_targets_is_named():
     torn[7] += 1.0
     s = solve_ridge(RidgeProblem(Gram(RBF(scale=0.01), x), torn, 0.0), Control())
     assert "points 6 and 7 are equal" in s.diagnosis
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_an_interruption_before_the_first_step_leaves_zeros(monkeypatch, intercept):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cholesky, "cholesky", interrupted)
+    s = solve_ridge(RidgeProblem(Gram(KERNEL, X), Y, 0.1, intercept=intercept), Control(), "cholesky")
+    assert s.certificate.stopped == "interrupted"
+    assert not s.coefficients.any()
+    np.testing.assert_allclose(s.values, np.broadcast_to(intercept * Y.mean(axis=0), Y.shape), atol=1e-12)
 
 
 def test_progress_limits_and_interrupts():

@@ -211,9 +211,8 @@ class _Ridge:
         # At the solution the objective is alpha y'a / 2; the residual r adds |r|^2 / 2 to the gap.
         a, unit = A[:, :m], self._unit
         if self.problem.intercept:
-            ones = A[:, m + np.searchsorted(self.strengths, self.alpha)]
-            total = ones.sum(axis=0)
-            a = a - ones * np.divide(a.sum(axis=0), total, out=np.zeros(m), where=total != 0)
+            b, ones = self._offsets(A)
+            a = a - b * A[:, ones]
         primal = float(0.5 * (self.alpha * unit * np.einsum("ij,ij->j", self.Y, a)).sum())
         targets = columns[columns < m]
         rest = residual[columns < m] * self.length[targets]
@@ -224,6 +223,13 @@ class _Ridge:
         if control.tell(iteration=at, gap=relative, dual=primal - gap, support=len(self.w)):
             return "stopped by the caller"
         return f"max_iter={control.max_iter} reached" if 0 <= control.max_iter <= at else None
+
+    def _offsets(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the offsets with which coefficients sum to 0 (0 before the first step), and which columns are ones."""
+        m = len(self.alpha)
+        ones = m + np.searchsorted(self.strengths, self.alpha)
+        total = A[:, ones].sum(axis=0)
+        return np.divide(A[:, :m].sum(axis=0), total, out=np.zeros(m), where=total != 0), ones
 
     def run(self) -> RidgeSolution:
         control, m = self.control, len(self.alpha)
@@ -351,10 +357,8 @@ class _Ridge:
         m = len(self.alpha)
         a, Ka, b = A[:, :m].copy(), KA[:, :m].copy(), np.zeros(m)
         if self.problem.intercept:
-            at = m + np.searchsorted(self.strengths, self.alpha)
-            ones, Kones = A[:, at], KA[:, at]
-            b = a.sum(axis=0) / ones.sum(axis=0)
-            a, Ka = a - b * ones, Ka - b * Kones
+            b, ones = self._offsets(A)
+            a, Ka = a - b * A[:, ones], Ka - b * KA[:, ones]
         self.at = self._evaluate(a, Ka, b)
         return self.at.relative
 
