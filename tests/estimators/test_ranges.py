@@ -9,6 +9,7 @@ from mercer import (
     SVC,
     SVR,
     FromFunction,
+    GaussianProcessRegressor,
     KernelPCA,
     KernelRidge,
     LinearSVR,
@@ -65,6 +66,11 @@ def test_features_whose_squares_leave_float64_are_named_by_the_online_learners(m
 def test_coefficients_beyond_float64_end_in_a_sentence_with_the_sizes():
     with pytest.raises(FloatingPointError, match=r"fit of Ridge leaves the range .* X reaches .*, y reaches .*\. "):
         Ridge().fit(X.astype(np.float32), 1e150 * T)
+
+
+def test_a_likelihood_beyond_float64_ends_in_a_sentence():
+    with pytest.raises(FloatingPointError, match="fit of GaussianProcessRegressor leaves the range of float64"):
+        GaussianProcessRegressor(kernel="linear", noise=0.001).fit(1e-308 * X, np.full(20, 1e149))
 
 
 @pytest.mark.parametrize("model", [Ridge(), LinearSVR(C=100.0), SVR(kernel="linear", C=100.0)], ids=repr)

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-_OVERFLOW = "contains NaN or infinite values"  # what a product or a system of ours says of what it is given
+# What a product of ours and a decomposition of SciPy's say of what they are given.
+_OVERFLOW = ("contains NaN or infinite values", "must not contain infs or NaNs")
 _COEFFICIENTS = ("coef_", "dual_coef_", "intercept_")  # where a fit sets them; properties answer for themselves
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -35,7 +36,7 @@ def whole_fit(method: _Method) -> _Method:
             vars(self).clear()
             vars(self).update(before)
             raw = isinstance(error, ArithmeticError | np.linalg.LinAlgError) and not str(error).endswith(".")
-            if not raw and not (isinstance(error, ValueError) and _OVERFLOW in str(error)):
+            if not raw and not (isinstance(error, ValueError) and any(said in str(error) for said in _OVERFLOW)):
                 raise
             given = signature(method).bind(self, *args, **kwargs).arguments
             sizes = _sizes({name: given.get(name) for name in ("X", "y", "sample_weight")}) or "the data"
