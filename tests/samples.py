@@ -25,6 +25,7 @@ from mercer.kernels import (
     Delta,
     FromFeatures,
     FromFunction,
+    GappedKmers,
     Intersection,
     Kernel,
     Laplacian,
@@ -36,7 +37,9 @@ from mercer.kernels import (
     RationalQuadratic,
     Sigmoid,
     SpectralMixture,
+    Spectrum,
     Stationary,
+    TextNGrams,
     Wendland,
 )
 
@@ -61,6 +64,13 @@ def histograms(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
 def words(n: int = 20, seed: int = 0) -> list[str]:
     rng = np.random.default_rng(seed)
     return ["".join(rng.choice(list("abc"), size=rng.integers(1, 6))) for _ in range(n)]
+
+
+def dna(n: int = 20, seed: int = 0) -> list[str]:
+    """Strings of DNA: an empty one, one of one letter, two equal ones."""
+    rng = np.random.default_rng(seed)
+    found = ["".join(rng.choice(list("ACGT"), size=size)) for size in rng.integers(2, 30, n)]
+    return ["", "A", found[0], *found][:n]
 
 
 def indices(n: int = 20, seed: int = 0) -> np.ndarray:
@@ -171,6 +181,12 @@ CATALOGUE = [
     Sample(FromFeatures(letter_counts, each=True), words),
     Sample(FromFeatures(StandardScaler().fit(vectors())), name="FromFeatures(transformer)"),
     Sample(FromFunction(shared_letters), words),
+    Sample(Spectrum(2), words),
+    Sample(Spectrum(12, blended=True), dna),
+    Sample(TextNGrams(words=None, characters=(1, 2)), words),
+    Sample(TextNGrams(words=(1, 2), idf=None, sublinear=False), words),
+    Sample(GappedKmers(6, 2), dna),
+    Sample(GappedKmers(4, 3, reverse_complement=True), dna),
     Sample(Stationary.from_spectral(stats.norm()), name="Spectral(norm)"),
     Sample(Stationary.from_spectral(stats.laplace(scale=0.5)), name="Spectral(laplace)"),
     Sample(Stationary.from_spectral(stats.uniform(-1, 2)), name="Spectral(uniform)"),
@@ -207,6 +223,7 @@ ALGEBRA = [
     Sample((RBF("auto") * Linear()).normalized() + Matern(2.5, "median") ** 2),
     Sample(RBF(10.0).on("age") * Delta().on("town") + RBF("median").on(["age", "income"]), table),
     Sample(RBF(1.0) + Sigmoid(gamma=0.1)),
+    Sample(Spectrum(3).normalized() + 0.5 * GappedKmers(5, 1).normalized(), dna),
     Sample(Precomputed(SIMILARITIES) * 0.5 + Delta(), indices, name="Precomputed + Delta"),
 ]
 

@@ -16,6 +16,7 @@ from mercer.kernels import (
     Delta,
     FromFeatures,
     FromFunction,
+    GappedKmers,
     Intersection,
     Kernel,
     Laplacian,
@@ -28,7 +29,9 @@ from mercer.kernels import (
     RationalQuadratic,
     Sigmoid,
     SpectralMixture,
+    Spectrum,
     Stationary,
+    TextNGrams,
     Wendland,
     kernel,
     parse_kernel,
@@ -74,6 +77,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "TextNGrams",
+    "Spectrum",
+    "GappedKmers",
     "ArcCosine",
     "AutoClassifier",
     "AutoRegressor",

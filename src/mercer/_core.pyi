@@ -177,3 +177,13 @@ def band_product(values: _Floats, first: int, v: _Floats, out: _Floats) -> None:
 def resolvent(
     below: _Floats, inverse: _Floats, right: _Floats, q: _Floats, squares: _Floats, values: _Floats
 ) -> None: ...
+def kmers(letters: NDArray[Any], starts: NDArray[Any], low: int, high: int, salt: int, out: NDArray[Any]) -> None: ...
+def window_sums(
+    left_letters: NDArray[Any],
+    left_starts: NDArray[Any],
+    right_letters: NDArray[Any],
+    right_starts: NDArray[Any],
+    length: int,
+    weights: NDArray[Any],
+    out: _Floats,
+) -> None: ...

@@ -18,6 +18,7 @@
 #include "ridge_module.hpp"
 #include "linear_module.hpp"
 #include "smo_module.hpp"
+#include "strings_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -439,6 +440,7 @@ NB_MODULE(_core, module) {
   bind_smo(module, isa());
   bind_linear(module, isa());
   bind_ridge(module, isa());
+  bind_strings(module, isa());
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("has_coarse", &has_coarse, "Whether inner products of coarse points are at hand.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);

@@ -1,4 +1,7 @@
-"""Kernel values in float64 by array operations alone: no line of the compiled core takes part."""
+"""Kernel values in float64 by array operations alone: no line of the compiled core takes part.
+
+Except where the core is all there is: recurrences over pairs of sequences.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class _Plain(Block):
         return self._memo[map]
 
     def _compute(self, kind: str, scale: Any) -> Any:
-        x, z = self._left.vectors, self._right.vectors
+        left, right = self._left, self._right
+        if left.named and right.named:
+            left, right = left.numbered(right)
+        x, z = left.vectors, right.vectors
         if sparse.issparse(x) or sparse.issparse(z):
             return _sparse(kind, sparse.csr_array(x, dtype=np.float64), sparse.csr_array(z, dtype=np.float64), scale)
         x, z = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)

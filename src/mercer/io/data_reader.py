@@ -37,6 +37,7 @@ class DataReader:
         "repeated",
         "jagged",
         "columns",
+        "bytes",
         "masked",
         "array",
         "empty",
@@ -69,6 +70,12 @@ class DataReader:
         if code["float"] not in ("inf", "-inf", "nan"):
             raise strange(code)
         return float(code["float"])
+
+    def _bytes(self, code: dict[str, Any]) -> bytes:
+        text = code["bytes"]
+        if not isinstance(text, str) or any(ord(letter) > 255 for letter in text):
+            raise strange(code)
+        return text.encode("latin-1")
 
     def _number(self, code: dict[str, Any]) -> Any:
         kind, value = as_pair(code["number"])

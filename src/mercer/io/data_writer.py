@@ -46,6 +46,8 @@ class DataWriter:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is bytes:
+            return {"bytes": value.decode("latin-1")}
         if isinstance(value, np.generic):
             return self._number(value, path)
         if kind in (list, tuple):

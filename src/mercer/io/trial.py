@@ -103,6 +103,8 @@ def sample(model: Any) -> Any:
         return np.array([found["statistics_"]] * _TIMES)
     if "n_features_in_" in found:
         return np.ones((_TIMES, found["n_features_in_"]))
+    if "names_" in found:
+        return None  # of objects of whatever kind
     if type(model).__module__.startswith("mercer.features"):
         raise ValueError(f"a {type(model).__name__} that it holds does not know how many features it takes")
     return found["classes_"][:1] if "classes_" in found else None

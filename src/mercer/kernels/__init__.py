@@ -25,9 +25,13 @@ from mercer.kernels.spectral import Spectral
 from mercer.kernels.spectral_mixture import SpectralMixture
 from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
 from mercer.kernels.stationary import Radial, Stationary
+from mercer.kernels.strings import GappedKmers, Spectrum, TextNGrams
 from mercer.kernels.wendland import Wendland
 
 __all__ = [
+    "TextNGrams",
+    "Spectrum",
+    "GappedKmers",
     "RBF",
     "ArcCosine",
     "Cauchy",

@@ -3,7 +3,7 @@
 from mercer.points.coarse import Coarse
 from mercer.points.comparison import Comparison, diagonal
 from mercer.points.formula import Formula, Untraceable, trace
-from mercer.points.pair import Block, Diagonal, Pair, PointMap, PointValues
+from mercer.points.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
 from mercer.points.points import Points
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Diagonal",
     "Formula",
     "Pair",
+    "PairRule",
     "PointMap",
     "PointValues",
     "Points",

@@ -23,6 +23,8 @@ from mercer.points.threads import cores, run
 _BAND: int = _core.BAND  # rows a thread takes at a time
 _INLINE = 40_000  # pairs below which a second thread costs more than it brings
 _TILE = 1 << 19  # pairs in a block that is evaluated by array operations
+_SHARES = 4  # such blocks for each core, at least, where there are many pairs
+_ROWS = 16  # of a block, at least: a rule for two sets of points prepares each set
 # Differences may be squared before they are scaled while both stay within these (values below, scales above).
 _SAFE = {np.dtype(np.float32): (1e15, 1e-12), np.dtype(np.float64): (1e140, 1e-140)}
 
@@ -339,6 +341,8 @@ class Comparison:
 
     def _spans(self, n: int, m: int) -> list[tuple[int, int]]:
         height = max(1, _TILE // m)
+        if n * m > _INLINE and not self.foreign:  # so that each core has some, of whatever cost they are
+            height = min(height, max(_ROWS, -(-n // (_SHARES * cores()))))
         return [(r, min(r + height, n)) for r in range(0, n, height)]
 
     def matvec(self, v: Any) -> Any:

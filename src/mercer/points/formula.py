@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.points.dual import Dual, is_number, number, one_or_each
-from mercer.points.pair import Pair, PointMap, PointValues
+from mercer.points.pair import Pair, PairRule, PointMap, PointValues
 from mercer.points.points import Points
 
 Path = tuple[PointMap, ...]
@@ -248,6 +248,9 @@ class Traced(Pair):
 
     def call(self, function: Callable[[Any, Any], float]) -> Any:
         raise Untraceable("a Python function of two points has no symbolic form")
+
+    def compare(self, rule: PairRule) -> Any:
+        raise Untraceable("a rule for two sets of points has no symbolic form")
 
     def differences(self, function: Callable[[Any], Any]) -> Any:
         raise Untraceable("a function of the difference vector has no symbolic form")

@@ -15,13 +15,17 @@ import numpy as np
 
 from mercer.points.lazy import cached_property
 from mercer.points.points import Points
+from mercer.points.threads import cores, inside, run
 
 # Hashable callables, so that equal ones are computed once: points to points, and points to one number each.
 PointMap = Callable[[Points], Any]
 PointValues = Callable[[Points], Any]
+# A number for each pair of two sets of points, as a matrix.
+PairRule = Callable[[Points, Points], np.ndarray]
 
 _FAR = 3000.0  # exp(-3000 / 2) is 0 in double precision; keeps r * exp(-r) from becoming infinity times zero
 _DIFFERENCES = 1 << 20  # coordinates of differences held at a time
+_SHARES = 4  # parts of a block for each core, where its rows may be of different cost
 
 
 def squared_norms(points: Points) -> Any:
@@ -93,6 +97,10 @@ class Pair(ABC):
     @abstractmethod
     def call(self, function: Callable[[Any, Any], float]) -> Any:
         """Return function(x_i, z_j) for each pair, calling Python."""
+
+    @abstractmethod
+    def compare(self, rule: PairRule) -> Any:
+        """Return rule(x, z), which computes a matrix of numbers from two sets of points at a time."""
 
     @abstractmethod
     def lookup(self, matrix: Any) -> Any:
@@ -215,6 +223,23 @@ class Block(_Real):
         values = (float(function(x, z)) for x in self._left.items for z in right)
         return called(function, np.fromiter(values, np.float64, size).reshape(self.shape), self._left, self._right)
 
+    def compare(self, rule: PairRule) -> np.ndarray:
+        left, right = self._left, self._right
+        out = np.empty(self.shape)
+
+        def fill(first: int) -> None:
+            rows, columns = slice(first, min(first + step, len(left))), slice(first if left is right else 0, len(right))
+            out[rows, columns] = values = rule(left.take(rows), right.take(columns))
+            if left is right:
+                out[rows.stop :, rows] = values[:, len(values) :].T
+
+        step = len(left) if inside() else -(-len(left) // (_SHARES * cores()))
+        run(fill, range(0, len(left), step))
+        if _begin_alike(left, right):  # rounding may depend on the order of two points
+            square = out[:, : len(left)]
+            square[:] = np.triu(square) + np.triu(square, 1).T
+        return out
+
     def differences(self, function: Callable[[Any], Any]) -> np.ndarray:
         same_width(self._left, self._right)
         x, z = _dense(self._left), _dense(self._right)
@@ -260,12 +285,33 @@ class Diagonal(_Real):
         values = np.fromiter((float(function(x, x)) for x in self._left.items), np.float64, len(self._left))
         return called(function, values, self._left, self._right)
 
+    def compare(self, rule: PairRule) -> np.ndarray:
+        points, n = self._left, len(self._left)
+        out = np.empty(n)
+
+        def fill(first: int) -> None:
+            for i in range(first, min(first + step, n)):
+                point = points.take(slice(i, i + 1))
+                out[i] = rule(point, point)[0, 0]
+
+        step = -(-n // (_SHARES * cores()))
+        run(fill, range(0, n, step))
+        return out
+
     def differences(self, function: Callable[[Any], Any]) -> np.ndarray:
         return function(np.zeros((len(self._left), self._left.width))).astype(self._left.dtype, copy=False)
 
     def lookup(self, matrix: Any) -> Any:
         i = _indices(self._left, min(matrix.shape))
         return matrix[i, i]
+
+
+def _begin_alike(left: Points, right: Points) -> bool:
+    """Return whether the right points begin with the left ones, so that a symmetric matrix begins here."""
+    spans = left.span, right.span
+    if left.whole is not right.whole or spans[0] is None or spans[1] is None:
+        return False
+    return spans[0].start == spans[1].start and spans[0].stop <= spans[1].stop
 
 
 def called(function: Callable[..., Any], values: np.ndarray, left: Points, right: Points) -> np.ndarray:

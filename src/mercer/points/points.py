@@ -237,6 +237,11 @@ class Points:
         """Return which of the points that were given number i is."""
         return i
 
+    @property
+    def span(self) -> slice | None:
+        """Where these points lie in the whole, in its order; None where they are a selection."""
+        return slice(0, len(self))
+
     def single(self) -> Points:
         """Return the same points, their vectors rounded to float32; themselves when they are that or no vectors."""
         if self.foreign or not self.numeric or self.dtype == np.float32:
@@ -276,6 +281,14 @@ class _Taken(Points):
     def place(self, i: int) -> int:
         rows = range(len(self._parent))[self._rows] if isinstance(self._rows, slice) else self._rows
         return self._parent.place(int(rows[i]))
+
+    @property
+    def span(self) -> slice | None:
+        outer = self._parent.span
+        if outer is None or not isinstance(self._rows, slice):
+            return None
+        first, _, step = self._rows.indices(len(self._parent))
+        return slice(outer.start + first, outer.start + first + len(self)) if step == 1 else None
 
     @property
     def numeric(self) -> bool:

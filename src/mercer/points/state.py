@@ -22,7 +22,7 @@ def write_value(value: Any, name: str, arrays: Arrays, other: Other) -> Any:
     Parameters
     ----------
     value
-        None, a number, a text, an array of numbers, a slice, or lists and tuples of such.
+        None, a number, a text, bytes, an array of numbers, a slice, or lists and tuples of such.
     name
         What the value is called, for the names of arrays.
     arrays
@@ -50,6 +50,8 @@ def write_value(value: Any, name: str, arrays: Arrays, other: Other) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         arrays[name] = np.ascontiguousarray(value)
         return {"array": name}
+    if isinstance(value, bytes):
+        return {"bytes": value.decode("latin-1")}
     if isinstance(value, slice):
         return {"slice": [write_value(v, name, arrays, other) for v in (value.start, value.stop, value.step)]}
     if type(value) in (list, tuple):
@@ -74,6 +76,8 @@ def read_value(code: Any, arrays: Arrays, other: Callable[[dict[str, Any]], Any]
         (kind, inside), *_ = code.items()
         if kind == "float" and inside in ("inf", "-inf", "nan"):
             return float(inside)
+        if kind == "bytes" and isinstance(inside, str) and all(ord(c) < 256 for c in inside):
+            return inside.encode("latin-1")
         if kind == "tuple" and isinstance(inside, list):
             return tuple(read_value(v, arrays, other) for v in inside)
         if kind == "slice" and isinstance(inside, list) and len(inside) == 3:

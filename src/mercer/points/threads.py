@@ -53,9 +53,14 @@ def run(task: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     Inside a task the call runs in place: a thread that waited for its own pool would wait for ever.
     """
     arguments = list(arguments)
-    if len(arguments) <= 1 or getattr(_here, "working", False) or cores() == 1:
+    if len(arguments) <= 1 or inside() or cores() == 1:
         return [task(a) for a in arguments]
     return list(_workers().map(task, arguments))
+
+
+def inside() -> bool:
+    """Return whether the caller is a task of the pool, where further tasks run in place."""
+    return getattr(_here, "working", False)
 
 
 def shares(n: int) -> list[slice]:

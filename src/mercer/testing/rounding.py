@@ -17,7 +17,7 @@ from scipy import sparse
 
 from mercer.kernels import Kernel
 from mercer.kernels.maps import Columns
-from mercer.points import Block, Comparison, PointMap, Points, PointValues
+from mercer.points import Block, Comparison, PairRule, PointMap, Points, PointValues
 
 _DRAWS = 8
 _MARGIN = 16  # the largest of a few draws, times this, bounds what a correct evaluation may be off
@@ -210,6 +210,9 @@ class _RoundedBlock(Block):
 
     def call(self, function: Callable[[Any, Any], float]) -> Any:
         return self._arithmetic.result(self._near.call(function))
+
+    def compare(self, rule: PairRule) -> Any:
+        return self._arithmetic.result(self._near.compare(rule))
 
     def differences(self, function: Callable[[Any], Any]) -> Any:
         return self._arithmetic.result(self._near.differences(function))

@@ -1,0 +1,147 @@
+"""The gapped k-mer kernel is exact for every alphabet, by every way through the core."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mercer import SVC, FromFunction, GappedKmers, Spectrum
+from mercer.gram import Gram
+from mercer.points import Points
+from mercer.points.sequences import WindowSums, letters
+from strings_by_hand import DNA, STRINGS, gapped, substrings
+
+
+@given(X=STRINGS, g=st.integers(1, 6), data=st.data())
+def test_counts_pairs_of_substrings(X, g, data):
+    m = data.draw(st.integers(0, g - 1))
+    np.testing.assert_array_equal(GappedKmers(g, m)(X), FromFunction(lambda x, z: gapped(x, z, g, m))(X))
+
+
+@given(X=DNA, Z=DNA, g=st.integers(1, 20), data=st.data())
+def test_strings_of_many_lengths(X, Z, g, data):
+    m = data.draw(st.integers(0, g - 1))
+    k, slow = GappedKmers(g, m), FromFunction(lambda x, z: gapped(x, z, g, m))
+    np.testing.assert_array_equal(k(X, Z), slow(X, Z))
+    np.testing.assert_array_equal(k.diag(X), np.diag(slow(X)))
+
+
+@pytest.mark.parametrize(("g", "m"), [(4, 1), (5, 3)])
+def test_is_an_inner_product_over_masks(g, m):
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in (30, 25, 40)]
+    total = np.zeros((3, 3))
+    for kept in combinations(range(g), g - m):
+        total += FromFunction(
+            lambda x, z, kept=kept: float(
+                sum(all(a[i] == b[i] for i in kept) for a in substrings(x, g) for b in substrings(z, g))
+            )
+        )(X)
+    np.testing.assert_array_equal(GappedKmers(g, m)(X), total)
+
+
+def test_without_gaps_it_is_the_spectrum_kernel():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in rng.integers(0, 700, 60)]
+    for k in (3, 20, 40):
+        np.testing.assert_array_equal(GappedKmers(k, 0)(X), Spectrum(k)(X))
+
+
+def test_pieces_of_long_strings_add_up():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACGT"), n)) for n in (2000, 1000, 300, 8, 7, 0)]
+    K = GappedKmers(8, 2)(X)
+    halves = [X[0][:1007], X[0][1000:]]  # 1,000 windows each
+    np.testing.assert_array_equal(GappedKmers(8, 2)(halves, X).sum(axis=0), K[0])
+    assert K[3, 3] == 28
+    assert not K[4:].any()
+
+
+def test_alphabets_beyond_a_byte_go_one_by_one():
+    rng = np.random.default_rng(0)
+    X = ["".join(map(chr, rng.integers(32, 2000, 120))) for _ in range(5)]
+    X.append(X[0][:60] + X[1][60:])
+    np.testing.assert_array_equal(GappedKmers(3, 1)(X), FromFunction(lambda x, z: gapped(x, z, 3, 1))(X))
+
+
+@given(X=DNA, g=st.integers(1, 5))
+def test_both_strands(X, g):
+    other = [x[::-1].translate(str.maketrans("ACGT", "TGCA")) for x in X]
+    k = GappedKmers(g, g // 2, reverse_complement=True)
+    plain = GappedKmers(g, g // 2)
+    np.testing.assert_array_equal(k(X), plain(X) + plain(X, other))
+    np.testing.assert_array_equal(k(other), k(X))
+
+
+def test_a_gram_matrix_in_parts_and_a_machine():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(300)]
+    y = ["ACG" in x for x in X]
+    K = GappedKmers(4, 1).normalized()(X)
+    gram = Gram(GappedKmers(4, 1).normalized(), X)
+    np.testing.assert_array_equal(gram.block([5, 2, 7], slice(0, 9)), K[[5, 2, 7], :9])
+    np.testing.assert_allclose(gram.matvec(np.ones(300)), K.sum(axis=1), rtol=1e-12)
+    model = SVC(kernel=GappedKmers(4, 1).normalized()).fit(X, y)
+    assert model.certificate_.converged
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
+def test_every_instruction_set(isa):
+    program = (
+        "import numpy as np; from mercer import GappedKmers\n"
+        "rng = np.random.default_rng(0)\n"
+        "for alphabet in ('ACGT', 'ACGTN'):\n"
+        "    X = [''.join(rng.choice(list(alphabet), n)) for n in rng.integers(0, 300, 30)]\n"
+        "    for g, m in ((8, 2), (13, 7), (20, 5)):\n"
+        "        print(GappedKmers(g, m)(X).astype(int).tolist())\n"
+    )
+    run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    here, there = run(), run(env={**os.environ, "MERCER_ISA": isa})
+    assert here.stdout == there.stdout
+
+
+def test_large_weights_are_exact():
+    X = ["A" * 30]
+    assert GappedKmers(30, 15)(X)[0, 0] == 155117520  # C(30, 15)
+    rule = WindowSums(2, (2**53, 5, 1))
+    points = Points(["AC"]).through(letters)
+    assert rule(points, Points(["GT"]).through(letters))[0, 0] == 2**53
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((0, 0), "length of GappedKmers must be a whole number >= 1; it is 0"),
+        ((5, -1), "gaps of GappedKmers must be a whole number >= 0; it is -1"),
+        ((5, 5), "gaps of GappedKmers must be below length, .* they are 5 and 5"),
+        ((80, 40), "more than 64 bits count"),
+    ],
+)
+def test_bad_parameters(given, says):
+    with pytest.raises(ValueError, match=says):
+        GappedKmers(*given)
+
+
+def test_tokens_have_no_reverse_complement():
+    with pytest.raises(TypeError, match="lists of tokens, which have no reverse complement"):
+        GappedKmers(2, 0, reverse_complement=True)([["A", "C"], ["G"]])
+    with pytest.raises(TypeError, match="X has text and Z has bytes"):
+        GappedKmers(2, 0)(["AC"], [b"AC"])
+
+
+def test_fastsk():
+    fastsk = pytest.importorskip("fastsk")
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (20, 30))
+    machine = fastsk.FastSK(6, 2, 1, False)
+    machine.compute_train(X.tolist())
+    theirs = np.asarray(machine.get_train_kernel()).reshape(20, 20)
+    ours = GappedKmers(6, 2).normalized()(["".join("ACGT"[c] for c in x) for x in X])
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
