@@ -8,6 +8,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 import mercer as library
 from mercer.io import facts
+from strings_table import notes
 
 QUICK = ("--kernel", "RBF(2)")
 
@@ -244,3 +245,19 @@ def test_expressions_are_never_run(refused, data, tmp_path):
     for text in ("__import__('os').mkdir('hacked')", "open('hacked','w')", "RBF(exec('1'))"):
         refused("fit", data / "people.csv", "-y", "buys", "--kernel", text, lines=3)
     assert not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize(("column", "kernel"), [("note", "TextNGrams"), ("gene", "GappedKmers")])
+def test_a_column_of_strings_from_a_file_to_predictions(mercer, tmp_path, column, kernel):
+    table, labels, _ = notes(120)
+    table = table[["age", column]].assign(label=labels if column == "note" else table["gene"].str.contains("TATAATGC"))
+    table.to_csv(tmp_path / "notes.csv", index=False)
+    done = mercer("fit", "notes.csv", "-y", "label", "--report", "notes.html", "--time", "20s")
+    assert done.returncode == 0, done.stderr
+    assert kernel in done.stdout
+    assert "compared as they are" in words(done.stdout)
+    assert "<svg" in (tmp_path / "notes.html").read_text(encoding="utf-8")
+    assert mercer("predict", "notes.mercer", "notes.csv", "--proba", "--out", "p.csv").returncode == 0
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 120
+    assert mercer("verify", "notes.mercer", "notes.csv").returncode == 0
+    assert kernel in mercer("show", "notes.mercer").stdout

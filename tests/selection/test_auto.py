@@ -28,12 +28,15 @@ from mercer import (
     NuSVC,
     OneClassSVM,
     auto,
+    load,
+    save,
 )
 from mercer.selection import auto_search
-from mercer.selection.auto_kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at
+from mercer.selection.auto_kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
 from mercer.selection.auto_regressor import conformal_quantiles
 from mercer.selection.auto_search import folds, sample
 from mercer.selection.race import Race
+from strings_table import notes
 
 FEW = [RBF(1.0), RBF(3.0), "0.1 * Linear()"]
 
@@ -599,3 +602,52 @@ def test_two_looks_for_kernel_auto(monkeypatch):
     X, y = load_iris(return_X_y=True)
     model = SVC(kernel="auto").fit(X, y)
     assert [stage["rows"] for stage in model.account_.facts["stages"]] == [60, 150]
+
+
+# -- texts and sequences ----------------------------------------------------------------------------------
+
+
+def test_words_decide_where_they_tell_the_classes_apart(tmp_path):
+    table, labels, _ = notes()
+    model = AutoClassifier().fit(table[["age", "note", "user"]], labels)
+    assert model.score(table, labels) > 0.97
+    assert "TextNGrams" in repr(model.kernel_)
+    assert model.kernel_.proof().proven
+    assert "rows of 1 number and 1 string" in str(model.account_)
+    assert model.certificate_.verify(table, labels).converged
+    save(model, tmp_path / "notes.mercer")
+    again = load(tmp_path / "notes.mercer")
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    new = pd.DataFrame({"age": [30.0, np.nan], "note": ["unheard words with margin", None], "user": ["x", "y"]})
+    assert model.predict(new)[0] == "keep"
+
+
+def test_a_motif_and_a_number_are_learned_together():
+    table, _, target = notes(240)
+    model = AutoRegressor().fit(table[["age", "gene"]], target)
+    assert "RBF" in repr(model.kernel_)
+    assert "GappedKmers" in repr(model.kernel_)
+    test, _, truth = notes(100, seed=1)
+    assert model.score(test, truth) > 0.6
+    alone = AutoRegressor().fit(table[["age"]], target)
+    assert model.score(test, truth) > alone.score(test, truth) + 0.2
+
+
+def test_strings_alone_are_enough():
+    table, labels, _ = notes()
+    model = AutoClassifier().fit(table[["note", "gene"]], labels)
+    assert model.score(table, labels) > 0.97
+    assert "rows of 2 strings" in str(model.account_)
+
+
+def test_given_kernels_compare_numbers():
+    table, labels, _ = notes()
+    model = AutoClassifier(kernels=[RBF(1.0)]).fit(table, labels)
+    assert [column.name for column in model.encoder_.treatment_ if column.made] == ["age"]
+
+
+def test_long_sequences_are_compared_by_their_kmers():
+    rng = np.random.default_rng(0)
+    Z = np.array([["".join(rng.choice(list("ACGT"), 4000))] for _ in range(200)], dtype=object)
+    families = [c.family for c in mixed_list(look_at(Z, strings=[(0, "sequence")]), Z)]
+    assert families == ["4-mers", "6-mers", "8-mers"]

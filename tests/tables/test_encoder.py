@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from checks import assert_no_fault
 from mercer.tables import TableEncoder
+from strings_table import notes
 
 ROOT2 = 2**0.5
 
@@ -383,3 +384,38 @@ def test_errors_are_sentences():
 def test_dropped_columns_need_not_be_there():
     table = pd.DataFrame({"a": [1, 2, 3], "b": "same"})
     assert TableEncoder().fit(table).transform(table[["a"]]).shape == (3, 1)
+
+
+# -- texts ------------------------------------------------------------------------------------------------
+
+
+def test_prose_and_dna_stay_as_they_are_where_they_are_to_be_kept():
+    table, _, _ = notes()
+    table.loc[3, "note"] = None
+    table["gene"] = table["gene"].str.lower()
+    encoder = TableEncoder(texts="keep").fit(table)
+    rows = encoder.transform(table)
+    assert [column.kind for column in encoder.treatment_] == ["number", "text", "sequence", "text"]
+    assert encoder.places("text", "sequence") == [1, 2]  # names of rows are dropped
+    assert rows.dtype == object
+    assert rows[:3, 1].tolist() == table["note"][:3].tolist()
+    assert rows[3, 1] == ""
+    assert rows[:, 2].tolist() == table["gene"].str.upper().tolist()
+    said = " ".join(column.said for column in encoder.treatment_)
+    assert "texts of 7 words (median), compared as they are; 1 missing is empty." in said
+    assert "sequences of A, C, G, T, 30 to 38 long" in said
+    np.testing.assert_array_equal(rows[:, 0].astype(float), TableEncoder().fit_transform(table)[:, 0])
+
+
+def test_texts_are_dropped_where_nobody_asks_for_them():
+    table, _, _ = notes()
+    encoder = TableEncoder().fit(table)
+    assert encoder.transform(table).dtype == np.float64
+    assert [column.name for column in encoder.treatment_ if not column.made] == ["note", "gene", "user"]
+    with pytest.raises(ValueError, match="texts='read' of TableEncoder must be 'drop' or 'keep'"):
+        TableEncoder(texts="read").fit(table)
+
+
+def test_few_different_texts_are_categories_however_many_words_they_have():
+    table = pd.DataFrame({"plan": ["pay by the month", "pay by the year", "do not pay at all"] * 20})
+    assert TableEncoder(texts="keep").fit(table).treatment_[0].kind == "category"

@@ -185,7 +185,7 @@ def train(settings: Settings, tell: Teller, notes: list[str]) -> Trained:
         whole = examples(frame, settings.target, settings.task, settings.drop, settings.data)
         learn, test = _parts(settings, whole)
     with clock("look at columns"):  # before the search: a column read wrongly is seen at once
-        encoder = TableEncoder().fit(learn.X, learn.y)
+        encoder = TableEncoder(texts="drop" if settings.kernels else "keep").fit(learn.X, learn.y)
         settings.kernels = [placed(kernel, encoder, name_of(settings.data)) for kernel in settings.kernels]
     tell.data(settings, frame, whole, learn, test)
     tell.columns(encoder.treatment_)

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from mercer.rkhs import MercerExpansion, RKHSVector
 
 _USED = ("number", "yes/no", "category", "date")
-_DROPPED = ("constant", "identifier", "text")
+_DROPPED = ("constant", "identifier")
+_STRINGS = ("text", "sequence")  # dropped, or kept as they are
 _PARTS = {"time": 1, "season": 2, "weekday": 2, "hour": 2}  # columns that each part of a date becomes
 _POSITIVE = ("spread", "unit", "scale")  # by which an encoder divides, or which it multiplies with
 
@@ -43,10 +44,12 @@ def check_columns(columns: Any, name: str) -> None:
     for column in columns:
         called = column.get("name")
         require(isinstance(called, str) and isinstance(column.get("said"), str), "a column has a name and a sentence")
-        require(column.get("kind") in _USED + _DROPPED, f"the kind of column {called!r:.40} is a known one")
+        require(column.get("kind") in _USED + _DROPPED + _STRINGS, f"the kind of column {called!r:.40} is a known one")
         require(texts(column.get("made")), f"what column {called!r:.40} became is a list of names")
         if column["kind"] in _DROPPED:
             require(not column["made"], f"column {called!r:.40} was dropped and became nothing")
+        elif column["kind"] in _STRINGS:
+            require(column["made"] in ([], [called]), f"column {called!r:.40} was dropped, or kept as it is")
         else:
             require(len(column["made"]) == _width(column), f"column {called!r:.40} became as many as its kind makes")
     require(any(c["made"] for c in columns), f"columns_ of {name} make at least one column")

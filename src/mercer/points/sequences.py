@@ -80,7 +80,7 @@ def letters(points: Points) -> Sequences:
     """
     if isinstance(points.data, Sequences):
         return points.data
-    items = _items(points)
+    items = points.items
     if all(isinstance(item, str) for item in items):
         joined = "".join(items).encode("utf-32-le", "surrogatepass")
         return Sequences(np.frombuffer(joined, np.int32), _starts(map(len, items)), "text")
@@ -93,20 +93,13 @@ def letters(points: Points) -> Sequences:
 
 def texts(points: Points) -> list[str]:
     """Return points that are texts, or say which is none."""
-    items = _items(points)
+    items = points.items
     for i, item in enumerate(items):
         if not isinstance(item, str):
             raise TypeError(
                 f"point {points.place(i)} of {points.name} is {_described(item)}; this kernel compares texts: pass str."
             )
     return list(items)
-
-
-def _items(points: Points) -> Sequence[Any]:
-    data = points.data
-    if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1 and data.dtype.kind in "OUS":
-        return list(data[:, 0])  # one column of strings, as scikit-learn's tools pass it on
-    return points.items
 
 
 def _tokens(item: Any, i: int, points: Points, items: Sequence[Any], known: dict[Any, int]) -> np.ndarray:

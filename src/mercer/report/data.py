@@ -23,6 +23,7 @@ _PLURALS = {
     "date": "dates",
     "identifier": "identifiers",
     "text": "texts",
+    "sequence": "sequences",
 }
 
 

@@ -58,7 +58,7 @@ def directions_plane(
 
     At each place the prediction is the average over some rows moved there, each at its own distance from the plane.
     """
-    if Z.shape[1] < 2:
+    if Z.shape[1] < 2 or Z.dtype == object:  # strings have no directions
         return None
     middle, unit = Z.mean(axis=0), Z.std(axis=0)
     unit[unit == 0] = 1.0

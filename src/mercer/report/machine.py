@@ -43,7 +43,7 @@ class Machine:
         """Return rows of the user's table as the kernel sees them."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the fit has said it
-            return np.asarray(self.model.encoder_.transform(rows), dtype=np.float64)
+            return np.asarray(self.model.encoder_.transform(rows))
 
     @cached_property
     def bare(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.points.words import count
-from mercer.selection.auto_kernels import REASONS, Look
+from mercer.selection.auto_kernels import REASONS, Look, reason
 from mercer.selection.auto_search import Search, Stage, Trial, spread
 
 
@@ -64,7 +64,9 @@ def told(look: Look, search: Search, stages: list[Stage]) -> Account:
 
 def seen_sentences(look: Look) -> str:
     """Say what the data look like."""
-    what = f"{look.rows:,} rows of {count(look.columns, 'number')}"
+    strings = f"{count(len(look.strings), 'string')}" if look.strings else ""
+    numbers = count(look.columns, "number") if look.columns or not strings else ""
+    what = f"{look.rows:,} rows of {' and '.join(part for part in (numbers, strings) if part)}"
     if look.categories:
         what += f", {len(look.categories):,} of which stand for categories"
     said = [f"The data: {what}."]
@@ -84,7 +86,7 @@ def kernel_sentences(stage: Stage) -> str:
     for family, scales in _families(stage).items():
         known = sorted(s for s in scales if np.isfinite(s))
         at = f" at {len(known)} scales from {known[0]:g} to {known[-1]:g}" if len(known) > 1 else ""
-        why = f" ({REASONS[family]})" if family in REASONS else ""
+        why = f" ({reason(family)})" if reason(family) else ""
         parts.append(f"{family}{at}{why}")
     return f"Kernels: {'; '.join(parts)}. Each is positive semidefinite, and proof() says why."
 

@@ -23,12 +23,12 @@ from mercer.kernels import Kernel
 from mercer.points.budget import Budget
 from mercer.points.words import count
 from mercer.selection.auto_account import Account, scoring_name, told
-from mercer.selection.auto_kernels import Candidate, Look, given_kernels, kernel_list, look_at
+from mercer.selection.auto_kernels import Candidate, Look, given_kernels, kernel_list, look_at, mixed_list
 from mercer.selection.auto_search import Clock, Search, Stage, first_look, sample
 from mercer.selection.work import require_for_search
 from mercer.tables import TableEncoder
 
-_KINDS = {"number": "numbers", "category": "categories", "date": "dates", "identifier": "identifiers"}
+_KINDS = {"category": "categories"} | {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
 _MORE = 3  # times as many rows, for the last look at the best few classifiers
 _TELLING = 6  # kernels that tell on which scale targets are learned
 _SEARCHING, _HOLDING = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
@@ -151,26 +151,27 @@ class AutoModel(BaseEstimator):
         return self
 
     def _encoded(self, X: Any) -> np.ndarray:
-        self.encoder_ = TableEncoder()
+        self.encoder_ = TableEncoder(texts="keep" if self.kernels is None else "drop")
         Z = self.encoder_.fit_transform(X)
         self.n_features_in_ = self.encoder_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if hasattr(self.encoder_, "feature_names_in_"):
             self.feature_names_in_ = self.encoder_.feature_names_in_
-        return np.asarray(Z, dtype=np.float64)
+        return np.asarray(Z)
 
     def _searched(
         self, Z: np.ndarray, target: np.ndarray, clock: Clock, seed: int
     ) -> tuple[Look, Search, list[Stage], np.ndarray]:
         """Compare kernels on some rows; return also the targets as the winner has read them."""
-        look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True)
+        strings = [(place, kind) for kind in ("text", "sequence") for place in self.encoder_.places(kind)]
+        look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True, strings=strings)
         model, prices = self._machine(len(Z))
         readings = self._readings(target)
         rows = first = np.arange(len(Z))
         if hasattr(self.cv, "split") or isinstance(self.cv, int | np.integer):  # pairs of rows speak of all rows
             rows = sample(target, int(self.search_rows), self._classifies, seed)
             first = first_look(target, rows, self._classifies, seed)
-        candidates = self._candidates(look, Z[rows])
+        candidates = self._candidates(look, Z, rows)
         searches = [
             Search(model, self._price, prices, how, self.cv, self._classifies, seed, self.budget, self.verbose, clock)
             for _, _, how in readings
@@ -198,8 +199,10 @@ class AutoModel(BaseEstimator):
             stages.append(search.look(Z, learned, more, best, about, _SEARCHING))
         return look, search, stages, learned
 
-    def _candidates(self, look: Look, Z: np.ndarray) -> list[Candidate]:
-        return kernel_list(look, Z) if self.kernels is None else given_kernels(self.kernels, Z)
+    def _candidates(self, look: Look, Z: np.ndarray, rows: np.ndarray) -> list[Candidate]:
+        if self.kernels is not None:
+            return given_kernels(self.kernels, Z[rows])
+        return mixed_list(look, Z) if look.strings else kernel_list(look, Z[rows])
 
     def _fold_models(
         self, model: Any, Z: np.ndarray, y: np.ndarray, stage: Stage, clock: Clock

@@ -9,13 +9,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.kernels import RBF, Cosine, Kernel, Laplacian, Linear, Matern, Polynomial, parse_kernel
+from mercer.kernels import (
+    RBF,
+    Cosine,
+    GappedKmers,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Spectrum,
+    TextNGrams,
+    parse_kernel,
+)
 from mercer.points import Block, Points
 from mercer.selection.grids import scales
 
 _UNEQUAL = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
 _EMPTY = 0.9  # share of zeros from which on rows are compared by their directions, too
 _SAMPLE = 300  # rows whose distances are looked at
+_PAIRS = 4e11  # pairs of letters that gapped k-mers of all rows may compare, in seconds at some 1e11 each
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,7 @@ class Look:
     units: tuple[float, ...] | None  # the columns' deviations, where these are very unequal
     zeros: float  # the share of entries that are 0
     copies: int  # rows that repeat an earlier one
+    strings: tuple[tuple[int, str], ...] = ()  # columns that hold none, and what they hold: "text" or "sequence"
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -62,18 +76,25 @@ class Look:
         return tuple(sorted(set(range(self.columns)) - set(self.categories)))
 
 
-def look_at(X: Any, categories: Sequence[int] = (), encoded: bool = False) -> Look:
+def look_at(
+    X: Any, categories: Sequence[int] = (), encoded: bool = False, strings: Sequence[tuple[int, str]] = ()
+) -> Look:
     """Return what X looks like.
 
     Parameters
     ----------
     X
-        A matrix, dense or sparse.
+        A matrix, dense or sparse; of objects where there are strings.
     categories
         Its columns that stand for categories.
     encoded
         Whether distances mean something already, so that deviations are not to be made equal.
+    strings
+        Its columns that hold strings, and what they hold. The others are looked at as if they were all.
     """
+    if strings:
+        X, kept = numbers_of(X, strings)
+        categories = [kept.index(i) for i in categories]
     n, d = X.shape
     if sparse.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
@@ -83,11 +104,18 @@ def look_at(X: Any, categories: Sequence[int] = (), encoded: bool = False) -> Lo
         top = np.abs(X).max(axis=0, initial=0.0)
         unit = np.where(top > 0, top, 1.0)  # squares of huge numbers overflow
         deviations = (X / unit).std(axis=0) * unit
-        zeros, copies = float((X == 0).mean()) if X.size else 0.0, n - _distinct(X)
+        zeros, copies = (float((X == 0).mean()), n - _distinct(X)) if X.size else (0.0, 0)
     moving = deviations[deviations > 0]
     unequal = moving.size > 1 and moving.max() > _UNEQUAL * moving.min() and not (encoded or sparse.issparse(X))
     units = tuple(_short(s) if s > 0 else 1.0 for s in deviations) if unequal else None
-    return Look(n, d, tuple(categories), units, zeros, copies)
+    return Look(n, d, tuple(categories), units, zeros, 0 if strings else copies, tuple(strings))
+
+
+def numbers_of(X: np.ndarray, strings: Sequence[tuple[int, str]]) -> tuple[np.ndarray, list[int]]:
+    """Return the columns of an array of objects that hold numbers, as a matrix, and which they are."""
+    held = {place for place, _ in strings}
+    kept = [i for i in range(X.shape[1]) if i not in held]
+    return X[:, kept].astype(np.float64), kept
 
 
 def _distinct(X: np.ndarray) -> int:
@@ -110,6 +138,16 @@ REASONS = {
     LIGHT: "such a product, with the categories at twice the scale",
     "cosine": "directions of rows, since most entries are 0",
 }
+
+
+def reason(family: str) -> str:
+    """Return why a family of kernels is worth trying; "" where only the user knows."""
+    if family in REASONS:
+        return REASONS[family]
+    for sign, what in (("RBF + ", "the mean of RBF of the numbers and of"), ("RBF x ", "RBF of the numbers times")):
+        if family.startswith(sign) and family.removeprefix(sign) != "linear":
+            return f"{what} a kernel of the strings, {family.removeprefix(sign)} in common"
+    return ""
 
 
 def kernel_list(look: Look, X: Any) -> list[Candidate]:
@@ -194,6 +232,82 @@ def _square(X: Any) -> float:
 def _short(value: float) -> float:
     """Three digits: a scale that one can read."""
     return float(f"{value:.3g}")
+
+
+# -- rows that hold strings, too --------------------------------------------------------------------------
+
+
+def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
+    """Return the kernels to try on rows of numbers and strings: of the strings, of the numbers, and of both.
+
+    A row has the value 1 with itself in each of them, so that numbers and strings weigh the same in a mean.
+
+    Parameters
+    ----------
+    look
+        What the rows look like.
+    Z
+        The rows, an array of objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.array([["to be"], ["or not"]], dtype=object)
+    >>> [c.family for c in mixed_list(look_at(Z, strings=[(0, "text")]), Z)]
+    ['words', 'letters']
+    """
+    matrix, numbers = numbers_of(Z, look.strings)
+    found = kernel_list(look, matrix) if numbers else []
+
+    def on(candidate: Candidate) -> Candidate:
+        make = candidate.make
+        wider = None if make is None else lambda s: make(s).on(numbers)
+        return Candidate(candidate.kernel.on(numbers), candidate.family, candidate.scale, wider)
+
+    both: list[Candidate] = []
+    smooth = [c for c in found if c.family == "RBF"][1:7:2]
+    for family, kernel in _of_strings(Z, dict(look.strings)).items():
+        both.append(Candidate(kernel, family))
+        for name, joined in (("RBF + ", _mean), ("RBF x ", _product)):
+            for candidate in smooth:
+
+                def make(s: float, k: Kernel = kernel, join: Any = joined, c: Candidate = candidate) -> Kernel:
+                    joint: Kernel = join(c.at(s).kernel.on(numbers), k)
+                    return joint
+
+                both.append(Candidate(make(candidate.scale), name + family, candidate.scale, make))
+    return [*both, *(on(candidate) for candidate in found)]
+
+
+def _mean(k: Kernel, other: Kernel) -> Kernel:
+    return 0.5 * k + 0.5 * other
+
+
+def _product(k: Kernel, other: Kernel) -> Kernel:
+    return k * (0.5 + 0.5 * other)
+
+
+def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
+    """Return kernels of the columns of strings, each the mean of one kernel for every column, by what they count."""
+    length = max((float(sum(map(len, Z[:, i]))) for i, kind in strings.items() if kind == "sequence"), default=0.0)
+    gaps = ((8, 2), (10, 4), (12, 6)) if length**2 <= _PAIRS else ()
+    gapped: list[tuple[str, Kernel]] = [
+        (f"{g - m}-mers with {m} gaps", GappedKmers(g, m).normalized()) for g, m in gaps
+    ]
+    each: dict[str, list[tuple[str, Kernel]]] = {
+        "text": [("words", TextNGrams((1, 2))), ("letters", TextNGrams(None, (2, 5)))],  # weighted once, by all rows
+        "sequence": gapped or [(f"{k}-mers", Spectrum(k).normalized()) for k in (4, 6, 8)],
+    }
+    present = list(dict.fromkeys(strings.values()))
+    found: dict[str, Kernel] = {}
+    for j in range(max(len(each[kind]) for kind in present)):
+        chosen = {kind: each[kind][min(j, len(each[kind]) - 1)] for kind in present}
+        first, *others = (chosen[kind][1].on([place]).resolve(Z) for place, kind in strings.items())
+        total = first * (1.0 / len(strings)) if others else first
+        for other in others:
+            total = total + other * (1.0 / len(strings))
+        found[", ".join(name for name, _ in chosen.values())] = total
+    return found
 
 
 # -- kernels that a user names ----------------------------------------------------------------------------

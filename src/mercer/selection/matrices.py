@@ -77,7 +77,7 @@ class Matrices:
 
     def _compute(self, compared: Any) -> np.ndarray | None:
         """Return kernel values from statistics that several kernels share, where there is room for them."""
-        X = compared.left.vectors
+        X = compared.left.vectors if compared.left.numeric else None
         if len(self._places) < _SHARING or not isinstance(X, np.ndarray) or X.shape[1] < _WIDE:
             return None
         with self._lock:

@@ -25,7 +25,8 @@ class Column(NamedTuple):
     name
         Of the column.
     kind
-        "number", "yes/no", "category", "date"; or "constant", "identifier", "text" for what was dropped.
+        "number", "yes/no", "category", "date", "text", "sequence" (of DNA); or "constant", "identifier" for what was
+        dropped, as texts are unless `texts` is "keep".
     made
         The names of the columns that it became; none if it was dropped.
     said
@@ -49,7 +50,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       one; missing is a category of its own. Two values, be they texts or numbers, are one column of -0.71 and 0.71.
     - dates and times are a column of days, standardised, and a circle of radius 1 for the season, the weekday and the
       hour, where these vary.
-    - what is constant, numbers the rows, or is a different text in every second row is dropped.
+    - what is constant, numbers the rows, or is a different text in every second row is dropped. With `texts="keep"`,
+      prose (many different texts of several words) and DNA stay as they are, for kernels of strings.
 
     `treatment_` says what was done to each column. Cells of text that are numbers ("1,234", "$5") count as numbers, and
     "", "?", "NA", "null" and the like as missing.
@@ -64,6 +66,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         What the distances of categories are multiplied with.
     tails
         "auto", or "keep" for numbers as they are, whatever their tails.
+    texts
+        "drop", or "keep" for columns of prose and of DNA as they are: rows are then arrays of objects, where there are
+        such columns, for kernels that look at columns by their numbers (`places` returns these).
 
     Attributes
     ----------
@@ -93,12 +98,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, *, max_categories: int = 50, min_rows: int = 5, category_scale: float = 1.0, tails: str = "auto"
+        self,
+        *,
+        max_categories: int = 50,
+        min_rows: int = 5,
+        category_scale: float = 1.0,
+        tails: str = "auto",
+        texts: str = "drop",
     ) -> None:
         self.max_categories = max_categories
         self.min_rows = min_rows
         self.category_scale = category_scale
         self.tails = tails
+        self.texts = texts
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what each column is.
@@ -121,6 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "most": int(self.max_categories),
             "fewest": int(self.min_rows),
             "tails": self.tails,
+            "texts": self.texts,
         }
         self.columns_ = [kinds.learn(str(name), column, **asked) for name, column in table.items()]
         if not any(c["made"] for c in self.columns_):
@@ -139,12 +152,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        numpy.ndarray of float64, one row for each of X
+        numpy.ndarray of float64, one row for each of X; of objects where columns of texts are kept
         """
         check_is_fitted(self, "columns_")
         table = self._table(X, fitting=False)
         used = [c for c in self.columns_ if c["made"]]
-        out = np.empty((len(table), sum(len(c["made"]) for c in used)))
+        objects = any(c["kind"] in kinds.OBJECTS for c in used)
+        out = np.empty((len(table), sum(len(c["made"]) for c in used)), object if objects else np.float64)
         done = 0
         strange = []
         for state in used:
@@ -196,6 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "min_rows": (whole(self.min_rows, 1), "a whole number >= 1"),
             "category_scale": (positive(self.category_scale) and self.category_scale < np.inf, "a finite number > 0"),
             "tails": (self.tails in ("auto", "keep"), "'auto' or 'keep'"),
+            "texts": (self.texts in ("drop", "keep"), "'drop' or 'keep'"),
         }
         for name, (fine, what) in rules.items():
             if not fine:

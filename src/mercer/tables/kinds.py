@@ -1,4 +1,4 @@
-"""What a column is: numbers, categories, dates, or nothing that a kernel can use."""
+"""What a column is: numbers, categories, dates, texts, or nothing that a kernel can use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.tables import categories, dates, quantities
-from mercer.tables.cells import Numbers, distinct, names, number, numbers, shown
+from mercer.tables.cells import Numbers, are_missing, distinct, names, number, numbers, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,12 +17,19 @@ if TYPE_CHECKING:
 _MOSTLY = 0.95
 # A text that is new in every second row names the rows, or is prose; in few rows one cannot tell.
 _NAMING, _FEW = 0.5, 20
+# Prose has several words, and DNA long runs of few letters, in almost all cells.
+_WORDS, _BASES = 3, 8
+_DNA = re.compile(r"[ACGTUNacgtun]+")
+_WORD = re.compile(r"\w\w+")
+OBJECTS = ("text", "sequence")  # kinds whose cells stay as they are, for kernels of strings
 _IDENTIFIER = re.compile(
     r"(?i:((row|record|case|line)[ _.]*)?(id|index|number|no|nr|#)|.+[ _.]id|unnamed: 0|column 1)|.+[a-z]I[Dd]"
 )
 
 
-def learn(name: str, series: pd.Series, *, scale: float, most: int, fewest: int, tails: str) -> dict[str, Any]:
+def learn(
+    name: str, series: pd.Series, *, scale: float, most: int, fewest: int, tails: str, texts: str
+) -> dict[str, Any]:
     """Return how a column is encoded, as plain data: `name`, `kind`, `made` (columns), `said`, and what its kind needs.
 
     The other arguments are parameters of `TableEncoder`.
@@ -52,9 +59,35 @@ def learn(name: str, series: pd.Series, *, scale: float, most: int, fewest: int,
     there = int((codes >= 0).sum())
     if len(called) < 2 and (not called or there == len(codes)):
         return _constant(name, there, called[0] if called else None)
-    if not chosen and there >= _FEW and len(called) > _NAMING * there:
-        return _dropped(name, "text", f"{len(called):,} different texts in {there:,} rows name or describe the rows")
+    if not chosen and there >= _FEW:
+        kind = _strings(called) if len(called) > most else ""
+        if kind and texts == "keep":
+            return _kept(name, kind, called, there, len(codes) - there)
+        if len(called) > _NAMING * there:
+            why = f"{len(called):,} different texts in {there:,} rows name or describe the rows"
+            return _dropped(name, "text", why)
     return categories.learn(name, codes, called, scale, most, fewest)
+
+
+def _strings(called: list[str]) -> str:
+    """Return what different texts are: "sequence" (of bases), "text" (prose), or "" for names."""
+    mostly = (1 - _MOSTLY) * len(called)
+    if sum(len(text) < _BASES or _DNA.fullmatch(text) is None for text in called) <= mostly:
+        return "sequence"
+    return "text" if np.median([len(_WORD.findall(text)) for text in called]) >= _WORDS else ""
+
+
+def _kept(name: str, kind: str, called: list[str], there: int, gone: int) -> dict[str, Any]:
+    """Return the state of a column whose cells stay texts."""
+    if kind == "sequence":
+        letters = sorted({letter for text in called for letter in text.upper()})
+        lengths = [len(text) for text in called]
+        what = f"sequences of {', '.join(letters)}, {min(lengths):,} to {max(lengths):,} long"
+    else:
+        what = f"texts of {np.median([len(_WORD.findall(text)) for text in called]):.0f} words (median)"
+    said = f"{name}: {len(called):,} different {what}, compared as they are"
+    said += f"; {are_missing(gone)} empty" if gone else ""
+    return {"name": name, "kind": kind, "made": [name], "said": f"{said}."}
 
 
 def _numbers(name: str, series: pd.Series, found: Numbers, scale: float, tails: str) -> dict[str, Any]:
@@ -89,6 +122,11 @@ def _dropped(name: str, kind: str, why: str) -> dict[str, Any]:
 
 def encode(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
     """Return the columns that a column becomes, how many of its cells are of another kind, and one of them."""
+    if state["kind"] in OBJECTS:
+        codes, called = names(series)
+        if state["kind"] == "sequence":
+            called = [text.upper() for text in called]
+        return np.array([*called, ""], dtype=object)[codes][:, None], 0, ""
     if state["kind"] == "date":
         return dates.encode(state, series)
     if "kept" in state:
