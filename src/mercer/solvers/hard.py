@@ -102,10 +102,10 @@ def _hard(problem: SVMDual, control: Control, y: np.ndarray) -> Solution:
     fits = holds(problem)
     start = None
     if fits and (points is None or len(y) <= _QUICK):
-        solution, done = _quickly(problem, control, y, size)
+        quick, done = _quickly(problem, control, y, size)
         if done:
-            return solution
-        start = solution.coefficients
+            return quick
+        start = quick.coefficients
     found, touching = None, 0.0
     if points is not None:
         found, touching = _between_vectors(points, y, free, control)

@@ -23,13 +23,14 @@ _INLINE = 100_000_000  # products below which a second thread costs more than it
 _BACK = 0.995  # of the way to the boundary
 _LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
 _EQUATIONS = 200  # points of mixtures that are refined by solving for them
-_PATIENCE = 4  # exchanges in which the points to exchange become half as many
+_PATIENCE = 8  # exchanges in which the points to exchange become half as many
+_GROWTH = 1.5  # times the fewest points to exchange so far: so many lead nowhere
 _EXCHANGES = 60  # at most
 _BORDER = 40  # points by which a set may differ from the one that was factorised
 _SEPARATED = 0.03  # the gap of interior mixtures from which on their points are nearly those of the nearest
 _LAST = 1e-8  # of the objective: the complementarity at which mixtures have the points of the nearest
 _NEARLY = 0.01  # of all points: so few coefficients of the wrong sign may be left out
-_HOPELESS = 0.02  # of all points: so many to exchange when patience ends are too many
+_HOPELESS = 0.02  # of all points: so many to exchange are too many when they become no fewer
 _PRESSING = (1.0, 1e3)  # times what a coefficient does to its own value: a value that is farther ahead presses it to 0
 _BESIDE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K are hardly seen in a step
 _EXACT = 1e-6  # of the square of the distance: what equations may leave of w
@@ -251,8 +252,8 @@ def refined_on_matrix(
     At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points with a coefficient
     of the wrong sign leave, and points that w puts between the mixtures join (block principal pivoting; Portugal,
     Judice and Vicente, 1994). Where these do not become half as many in some exchanges only the last half of them are
-    exchanged, since all at once go round in circles; and where many are left by then there is no way. A gap of `tol` is
-    enough.
+    exchanged, since all at once go round in circles; where they are many by then, or become more, there is no way.
+    A gap of `tol` is enough.
     """
     best: Nearest | None = None
     largest = float(np.abs(K.diagonal()).max())
@@ -280,9 +281,10 @@ def refined_on_matrix(
         moving.append(int(np.count_nonzero(moved)))
         if not moving[-1]:
             break
-        if moving[-1] > 0.5 * moving[-1 - _PATIENCE if len(moving) > _PATIENCE else 0]:
-            if moving[-1] > _HOPELESS * len(sign):
-                break
+        stalled = moving[-1] > 0.5 * moving[max(0, len(moving) - 1 - _PATIENCE)]
+        if moving[-1] > _HOPELESS * len(sign) and (stalled or moving[-1] > _GROWTH * min(moving)):
+            break
+        if stalled:
             moved[: np.flatnonzero(moved)[moving[-1] // 2]] = False
         at = at ^ moved
     return best
