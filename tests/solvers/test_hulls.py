@@ -6,7 +6,15 @@ import pytest
 import referee
 from mercer import RBF
 from mercer.solvers.hard import pivoted_factor
-from mercer.solvers.hulls import mixtures, nearest, nearest_on_matrix, on_matrix, refined_on_matrix
+from mercer.solvers.hulls import (
+    _Equations,
+    in_mixture,
+    mixtures,
+    nearest,
+    nearest_on_matrix,
+    on_matrix,
+    refined_on_matrix,
+)
 
 
 def never():
@@ -84,10 +92,60 @@ def test_equations_refine_mixtures_of_the_right_points():
     K = RBF(0.5)(X)
     exact = nearest_on_matrix(K, sign, True, 1e-10, 0.0)
     worse = on_matrix(K, mixtures(exact.b * rng.uniform(0.5, 1.5, 40), True), sign, True)
-    better = refined_on_matrix(K, worse, sign, True)
+    better = refined_on_matrix(K, in_mixture(K, worse, sign, True), sign, True)
     assert worse.gap > 1e-2
     assert better.gap <= 1e-9
     assert better.apart == pytest.approx(exact.apart, rel=1e-7)
+
+
+def separable(n: int, seed: int, scale: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return RBF(scale)(rng.normal(size=(n, 3))), labels(n, rng)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_points_that_join_and_leave_border_the_equations_of_the_others(free):
+    K, sign = separable(150, 1)
+    rng, equations = np.random.default_rng(2), _Equations(K, sign, free)
+    at = rng.random(150) < 0.6
+    for _ in range(6):
+        b, values, level = equations.solve(at)
+        sums = np.stack([sign[at] > 0, sign[at] < 0]) if free else sign[None, at]
+        alike = np.linalg.solve(K[np.ix_(at, at)], sums.T.astype(float))
+        want = np.linalg.solve(sums @ alike, [1.0, -1.0] if free else [1.0])
+        np.testing.assert_allclose(level, want, rtol=1e-6)
+        np.testing.assert_allclose(b[at], alike @ want, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(values, K @ b, atol=1e-13)
+        assert not b[~at].any()
+        at = at.copy()
+        at[rng.choice(150, 8, replace=False)] ^= True
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_any_start_leads_to_the_distance_that_clarabel_finds(free, scale):
+    K, sign = separable(120, 3, scale)
+    want = distance(K, sign, free)
+    rng = np.random.default_rng(4)
+    weights = rng.random(120) ** 8  # few points have most of it
+    for start in (None, sign * weights, sign * (weights > 0.5), np.zeros(120)):
+        found = nearest_on_matrix(K, sign, free, 1e-8, 0.0, start)
+        assert_mixtures(found.b, sign, free)
+        assert found.apart == pytest.approx(want, rel=1e-5, abs=1e-6)
+
+
+def test_a_start_near_the_solution_saves_steps():
+    K, sign = separable(300, 5, 1.0)
+    far = nearest_on_matrix(K, sign, True, 1e-8, 0.0)
+    near = nearest_on_matrix(K, sign, True, 1e-8, 0.0, far.b)
+    assert near.steps < far.steps
+    assert near.apart == pytest.approx(far.apart, rel=1e-7)
+
+
+def test_equations_need_points_of_both_classes_that_can_be_told_apart():
+    K, sign = separable(20, 6)
+    assert refined_on_matrix(K, sign > 0, sign, True) is None
+    assert refined_on_matrix(np.ones((20, 20)), np.ones(20, bool), sign, True) is None
 
 
 def test_it_leaves_when_it_is_told_to():

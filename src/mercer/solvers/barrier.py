@@ -21,6 +21,7 @@ _SMALL = 1000  # points of a matrix that one thread factorises in no time
 _STEPS = 80
 _LATE = 5  # steps after which what is left of the residual is rounding, once complementarity is there
 _BACK = 0.995  # of the way to the boundary
+_INSIDE = 0.1  # of the mean: how far a start without upper bounds is moved away from 0
 _SUMS = (np.zeros((0, 2)), np.array([[1.0, -1.0]]), np.eye(2))  # what is kept of (sum plus, sum minus), by groups
 _CORRECTIONS = 2  # further solutions with a factor, each of which takes a tenth of its time
 _FARTHER = 0.3  # how much longer a step with a correction is meant to be
@@ -111,8 +112,8 @@ def path(
     if largest == 0:
         return
     point = Interior(bounds, start, _SUMS[groups], room=float(start.max()) or 1.0 / largest)
-    if not (linear.any() or point.capped.any()):  # the nearest points of hulls: gradients are of the size of K b
-        point.low *= float(np.abs(K @ point.coefficients).max()) or 1.0
+    if not (linear.any() or point.capped.any()):
+        point.warm(K, start)
     for _ in range(_STEPS):
         b = point.coefficients
         F = K @ b + linear
@@ -163,6 +164,24 @@ class Interior:
         self.low = np.ones(len(self.at))  # multipliers of x >= 0
         self.high = np.where(self.capped, 1.0, 0.0)  # of x <= bound
         self.mu = np.zeros(len(rows))  # of the sums
+
+    def warm(self, K: np.ndarray, start: np.ndarray) -> None:
+        """Move to a start of the nearest points of hulls, a little inside, with the multipliers of its gradient.
+
+        Nothing but the bounds at 0 and the sums gives coefficients a size. Complementarity is a part of what the
+        gradients of each sum differ by, so that a start near the solution is not led away from it again.
+        """
+        x = start[self.half, self.at]
+        halves = np.stack([self.half == 0, self.half == 1])[: len(self.rows)]
+        for half in halves:
+            x[half] += _INSIDE * x[half].mean()
+            x[half] *= start.sum() / len(halves) / x[half].sum()
+        self.x = x
+        gradient = self.sign * (K @ self.coefficients)[self.at]
+        levels = np.array([gradient[half] @ x[half] / x[half].sum() for half in halves])
+        ahead = gradient - levels[self.half]
+        part = _INSIDE * float(np.abs(ahead) @ x) or float(np.abs(gradient) @ x) or 1.0
+        self.low, self.mu = np.maximum(ahead, part / len(x) / x), -levels
 
     def grid(self, values: np.ndarray) -> np.ndarray:
         """Return one row for plus and one for minus, with a column for every point."""

@@ -15,7 +15,7 @@ from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points import Comparison, diagonal
 from mercer.points.formula import StatLeaf
-from mercer.points.threads import scipy_alone
+from mercer.solvers.barrier import quietly
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.course import FLOOR
@@ -26,6 +26,8 @@ from mercer.solvers.hulls import (
     Columns,
     Nearest,
     between,
+    in_mixture,
+    is_nearest,
     mixtures,
     nearest,
     nearest_on_matrix,
@@ -98,16 +100,18 @@ def _hard(problem: SVMDual, control: Control, y: np.ndarray) -> Solution:
         return _by_bounds(problem, control, y, size)
     points = inner_products(problem)
     fits = holds(problem)
+    start = None
     if fits and (points is None or len(y) <= _QUICK):
-        solution = _quickly(problem, control, y, size)
-        if solution is not None:
-            return solution
+        quick, done = _quickly(problem, control, y, size)
+        if done:
+            return quick
+        start = quick.coefficients
     found, touching = None, 0.0
     if points is not None:
         found, touching = _between_vectors(points, y, free, control)
     elif fits:
         touching = 4 * math.sqrt(_EPS * size)
-        found = _between_values(problem, y, free, touching, control)
+        found = _between_values(problem, y, free, touching, control, start)
     if found is not None and found.margin > touching:
         solution = _widest(found, problem, y, points, control)
         if solution is not None:
@@ -117,8 +121,8 @@ def _hard(problem: SVMDual, control: Control, y: np.ndarray) -> Solution:
     return _by_bounds(problem, control, y, size)
 
 
-def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> Solution | None:
-    """Return the solution if SMO finds it in few steps below bounds, or if a limit of the caller's ends it."""
+def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> tuple[Solution, bool]:
+    """Return what SMO finds in few steps, and whether to end there: at a solution below its bounds or a given limit."""
     most = _FEW * len(y)
     if 0 <= control.max_iter <= most:
         most = control.max_iter
@@ -133,12 +137,12 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
         claim = solution.certificate
         ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
         if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
-            return _certified(solution, y, problem.offset != "none")
+            return _certified(solution, y, problem.offset != "none"), True
         most -= claim.iterations
         if claim.stopped != "converged" or most <= 0:
             break
         soft = replace(soft, plus=solution.plus, minus=solution.minus)
-    return None
+    return solution, False
 
 
 # -- the nearest points of two hulls ----------------------------------------------------------------------
@@ -187,23 +191,31 @@ def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Con
     return nearest(moved, y, free, _gap(control), touching, lambda: control.exhausted(0) is not None), touching
 
 
-def _between_values(problem: SVMDual, y: np.ndarray, free: bool, touching: float, control: Control) -> Nearest | None:
+def _between_values(
+    problem: SVMDual, y: np.ndarray, free: bool, touching: float, control: Control, start: np.ndarray | None
+) -> Nearest | None:
     """Return the nearest mixtures, from kernel values; None where these are not positive semidefinite.
 
     The square of a distance is a sum of kernel values: their rounding hides distances below some 1e-8.
     """
     K = matrix(problem)
-    goal = 0.1 * control.tol  # from there equations lead on
-    with scipy_alone():
+    goal = 0.1 * control.tol
+    with quietly(len(K)):
         factor = pivoted_factor(K)
         if factor is None:
             return None
-        if factor.values.shape[1] > _DENSE * len(K):
-            return nearest_on_matrix(K, y, free, goal, touching)
+        rank = factor.values.shape[1]
+        if start is not None and np.count_nonzero(start) <= rank:
+            found = refined_on_matrix(K, start != 0, y, free, goal)
+            if found is not None and is_nearest(K, found, goal):
+                return found
+        if rank > _DENSE * len(K):
+            return nearest_on_matrix(K, y, free, goal, touching, start)
         seen = nearest(factor.values, y, free, goal, touching, lambda: control.exhausted(0) is not None, factor)
         found = on_matrix(K, seen.b, y, free, seen.steps)
         if found.margin > touching and found.gap > _gap(control):
-            found = refined_on_matrix(K, found, y, free)
+            refined = refined_on_matrix(K, in_mixture(K, found, y, free), y, free, steps=seen.steps)
+            found = refined if refined is not None and refined.gap < found.gap else found
     return found
 
 

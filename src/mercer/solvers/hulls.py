@@ -16,21 +16,24 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
 from mercer.points.threads import one_thread_each, scipy_alone
-from mercer.solvers.barrier import path, quietly
+from mercer.solvers.barrier import Interior, path, quietly
 
 _STEPS = 60
 _INLINE = 100_000_000  # products below which a second thread costs more than it brings
 _BACK = 0.995  # of the way to the boundary
 _LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
 _EQUATIONS = 200  # points of mixtures that are refined by solving for them
-_PATIENCE = 3  # exchanges of points that are not fewer than those before, after which those that join wait
-_EXCHANGES = 30  # at most; a factor of the chosen points takes half as long as a step from inside
-_LOOK = 1e-5  # of the complementarity when equations were tried, at which they are tried again
+_PATIENCE = 8  # exchanges in which the points to exchange become half as many
+_GROWTH = 1.5  # times the fewest points to exchange so far: so many lead nowhere
+_EXCHANGES = 60  # at most
+_BORDER = 40  # points by which a set may differ from the one that was factorised
+_SEPARATED = 0.03  # the gap of interior mixtures from which on their points are nearly those of the nearest
 _LAST = 1e-8  # of the objective: the complementarity at which mixtures have the points of the nearest
 _NEARLY = 0.01  # of all points: so few coefficients of the wrong sign may be left out
-_HOPELESS = 0.1  # of all points: so many to exchange when patience ends are too many
+_HOPELESS = 0.02  # of all points: so many to exchange are too many when they become no fewer
 _PRESSING = (1.0, 1e3)  # times what a coefficient does to its own value: a value that is farther ahead presses it to 0
 _BESIDE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K are hardly seen in a step
+_EXACT = 1e-6  # of the square of the distance: what equations may leave of w
 _ROUNDING = 1e-15  # of k(x, x), in w at a point
 _SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
@@ -152,8 +155,13 @@ def nearest(
     return best
 
 
-def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, touching: float) -> Nearest | None:
+def nearest_on_matrix(
+    K: np.ndarray, sign: np.ndarray, free: bool, tol: float, touching: float, start: np.ndarray | None = None
+) -> Nearest | None:
     """Return the nearest mixtures from the kernel matrix of their points, in float64; None where there is no way.
+
+    An interior-point method, until its mixtures have a margin: linear equations for the points that it takes for those
+    of the nearest mixtures have the last word.
 
     Parameters
     ----------
@@ -161,52 +169,73 @@ def nearest_on_matrix(K: np.ndarray, sign: np.ndarray, free: bool, tol: float, t
         The matrix, positive semidefinite.
     sign, free, tol, touching
         As for `nearest`.
+    start
+        Coefficients not far from the solution, of the sign of each label; None for all alike.
     """
-    start, none, unbounded = mixtures(sign, free), np.zeros(len(sign)), np.full(len(sign), np.inf)
-    assert start is not None
-    if free:
-        bounds = np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)
-        points = path(K, none, none, np.stack(bounds), np.maximum([start, -start], 0.0), 2)
-    else:
-        signed = K * sign * sign[:, None]
-        points = path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(start), none]), 1)
-    b, steps, near = start, 0, math.inf
+    b = None if start is None else mixtures(start, free)
+    if b is None:
+        b = mixtures(sign, free)
+    assert b is not None
     largest = float(np.abs(K.diagonal()).max())
     noise = _SQUARES * largest
+    found, before = on_matrix(K, b, sign, free), None
     with quietly(len(K)):
-        for steps, (point, objective, _) in enumerate(points):
+        for steps, (point, objective, _) in enumerate(_inside(K, b, sign, free)):
             mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
             if mixed is None or not np.isfinite(mixed).all():
                 return None
-            b = mixed
-            total = point.complementarity / max(objective, 1e-300)
-            if total <= near:
-                near = _LOOK * min(total, 1.0)
-                inside = on_matrix(K, b, sign, free, steps)
-                found = refined_on_matrix(K, inside, sign, free, tol)
-                if found is not inside and found.gap <= max(tol, _hidden(largest, found)):
-                    return found
+            found = on_matrix(K, mixed, sign, free, steps)
+            if before is not None and found.gap <= _SEPARATED:
+                refined = refined_on_matrix(K, _positive(point, before), sign, free, tol, steps)
+                if refined is not None and is_nearest(K, refined, tol):
+                    return refined
+            before = point
             least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
             if objective <= 0.5 * touching**2 or point.complementarity <= least:
                 break
         else:
-            if steps == 0:
+            if found.steps == 0:
                 return None
-    found = on_matrix(K, b, sign, free, steps)
     for times in _PRESSING:
-        few = mixtures(np.where(_ahead(found, sign, free) <= times * K.diagonal() * np.abs(b), b, 0.0), free)
-        fewer = found if few is None else on_matrix(K, few, sign, free, steps)
+        few = mixtures(np.where(in_mixture(K, found, sign, free, times), found.b, 0.0), free)
+        fewer = found if few is None else on_matrix(K, few, sign, free, found.steps)
         if _better(fewer, found) or (found.margin > 0 and fewer.gap <= max(tol, 2 * found.gap)):
             return fewer
     return found
 
 
-def _ahead(found: Nearest, sign: np.ndarray, free: bool) -> np.ndarray:
-    """Return how far each point is ahead of the margin."""
+def _inside(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[Interior, float, float]]:
+    """Return the central path from mixtures; without an offset, of signed points."""
+    none, unbounded = np.zeros(len(sign)), np.full(len(sign), np.inf)
+    if free:
+        bounds = np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)
+        return path(K, none, none, np.stack(bounds), np.maximum([b, -b], 0.0), 2)
+    signed = K * sign * sign[:, None]
+    return path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(b), none]), 1)
+
+
+def _positive(point: Interior, before: Interior) -> np.ndarray:
+    """Return which coefficients a step takes for positive: those that fall more slowly than their multipliers.
+
+    The indicators of Tapia (El-Bakry, Tapia and Zhang, 1994), which know no scale: how small the coefficients of others
+    are says little where the matrix is ill-conditioned.
+    """
+    found = np.zeros(point.n, bool)
+    found[point.at] = point.x * before.low > point.low * before.x
+    return found
+
+
+def in_mixture(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool, times: float = 1.0) -> np.ndarray:
+    """Return which coefficients are not pressed to 0: by how far a point is ahead of the margin, in units of K b."""
     ahead = sign * found.values
     for side in (sign > 0, sign < 0) if free else (slice(None),):
         ahead[side] -= ahead[side].min()
-    return ahead
+    return np.asarray((found.b != 0) & (ahead <= times * K.diagonal() * np.abs(found.b)))
+
+
+def is_nearest(K: np.ndarray, found: Nearest, tol: float) -> bool:
+    """Return whether no mixtures are nearer by more than a gap of `tol`, or by what the rounding of squares hides."""
+    return found.gap <= max(tol, min(_SQUARES * float(np.abs(K.diagonal()).max()) / max(found.apart**2, 1e-300), 0.1))
 
 
 def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps: int = 0) -> Nearest:
@@ -215,54 +244,111 @@ def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps:
     return between(b, values, float(b @ values), sign, free, steps)
 
 
-def refined_on_matrix(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool, tol: float = 0.0) -> Nearest:
-    """Return nearer mixtures, from linear equations, or those found where there are none.
+def refined_on_matrix(
+    K: np.ndarray, at: np.ndarray, sign: np.ndarray, free: bool, tol: float = 0.0, steps: int = 0
+) -> Nearest | None:
+    """Return the nearest mixtures that linear equations lead to, from those of the points `at`; None where none do.
 
-    At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points that press against 0
-    are left out at first. Then points with a coefficient of the wrong sign leave, and points that w puts between the
-    mixtures join (block principal pivoting); one after the other where they become no fewer. A gap of `tol` is enough.
+    At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points with a coefficient
+    of the wrong sign leave, and points that w puts between the mixtures join (block principal pivoting; Portugal,
+    Judice and Vicente, 1994). Where these do not become half as many in some exchanges only the last half of them are
+    exchanged, since all at once go round in circles; where they are many by then, or become more, there is no way.
+    A gap of `tol` is enough.
     """
     best: Nearest | None = None
     largest = float(np.abs(K.diagonal()).max())
-    at = np.flatnonzero((found.b != 0) & (_ahead(found, sign, free) <= K.diagonal() * np.abs(found.b)))
-    fewest, waited = len(sign) + 1, 0
+    equations, moving = _Equations(K, sign, free), [len(sign)]
     for _ in range(_EXCHANGES):
-        if not len(at) or (free and not np.ptp(sign[at])):
+        if not at.any() or (free and not np.ptp(sign[at])):
             break
-        sums = np.stack([sign[at] > 0, sign[at] < 0]).astype(float) if free else sign[None, at]
         try:
-            alike = cho_solve(cho_factor(K[np.ix_(at, at)], lower=True), sums.T)
-            level = np.linalg.solve(sums @ alike, [1.0, -1.0] if free else [1.0])
+            b, values, level = equations.solve(at)
         except LinAlgError:
             break
-        b = np.zeros(len(sign))
-        b[at] = alike @ level
-        seen = on_matrix(K, b, sign, free, found.steps)
+        seen = between(b, values, float(b @ values), sign, free, steps)
+        if seen.apart**2 <= _SQUARES * largest:  # what is left is rounding
+            break
         wrong = sign * b < 0
         good = seen
         if wrong.any() and np.count_nonzero(wrong) <= _NEARLY * len(sign):
-            good = on_matrix(K, np.asarray(mixtures(np.where(wrong, 0.0, b), free)), sign, free, found.steps)
+            good = on_matrix(K, np.asarray(mixtures(np.where(wrong, 0.0, b), free)), sign, free, steps)
         if (good is not seen or not wrong.any()) and (best is None or _better(good, best)):
             best = good
-            if best.gap <= max(tol, _hidden(largest, best)):
+            if is_nearest(K, best, tol):
                 break
         ahead = sign * seen.values - np.where(sign > 0, level[0], -level[-1] if free else level[0])
-        between = (b == 0) & (ahead < -_ROUNDING * largest)
-        moving = int(wrong.sum() + between.sum())
-        if not moving:
+        moved = wrong | (~at & (ahead < -_ROUNDING * largest))
+        moving.append(int(np.count_nonzero(moved)))
+        if not moving[-1]:
             break
-        fewest, waited = (moving, 0) if moving < fewest else (fewest, waited + 1)
-        if waited >= _PATIENCE:
-            if fewest > _HOPELESS * len(sign):
+        stalled = moving[-1] > 0.5 * moving[max(0, len(moving) - 1 - _PATIENCE)]
+        if moving[-1] > _HOPELESS * len(sign) and (stalled or moving[-1] > _GROWTH * min(moving)):
+            break
+        if stalled:
+            moved[: np.flatnonzero(moved)[moving[-1] // 2]] = False
+        at = at ^ moved
+    return best
+
+
+class _Equations:
+    """Mixtures along which w is the same on all their points, for sets of points that differ by few.
+
+    The matrix of one set is factorised; others border it with the columns of points that join, and with those of the
+    identity for points that leave.
+    """
+
+    def __init__(self, K: np.ndarray, sign: np.ndarray, free: bool) -> None:
+        self.K = K
+        self.sums = np.stack([sign > 0, sign < 0], axis=1).astype(float) if free else sign[:, None]
+        self.wanted = np.array([1.0, -1.0] if free else [1.0])
+        self.base = np.zeros(len(K), bool)
+
+    def solve(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the coefficients, w on all points, and w on the points of each mixture as it should be."""
+        if not self.base.any() or np.count_nonzero(at ^ self.base) > _BORDER:
+            self._factorise(at)
+        alike = self._inverse(at, self.sums)
+        b, level = np.zeros(len(at)), np.zeros(len(self.wanted))
+        for _ in range(2):  # again only for what rounding has left
+            more = np.linalg.solve(self.sums.T @ alike, self.wanted - self.sums.T @ b)
+            b, level = b + alike @ more, level + more
+            values = self.K @ b
+            left = np.where(at, self.sums @ level - values, 0.0)
+            if np.abs(left).max() <= _EXACT * abs(float(b @ values)):
                 break
-            between &= not wrong.any()
-        at = np.flatnonzero(((b != 0) & ~wrong) | between)
-    return best if best is not None and (best.gap <= tol or _better(best, found)) else found
+            b += self._inverse(at, left[:, None])[:, 0]
+        return b, values, level
 
+    def _inverse(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return what the inverse of the matrix of some points makes of the rows of these."""
+        border = np.flatnonzero(at ^ self.base)
+        inner = cho_solve(self.factor, right[self.base], check_finite=False)
+        out = np.zeros_like(right)
+        if len(border):
+            columns, solved = self._columns(border)
+            join = at[border]
+            square = np.where(join & join[:, None], self.K[np.ix_(border, border)], 0.0) - columns.T @ solved
+            z = np.linalg.solve(square, np.where(join[:, None], right[border], 0.0) - columns.T @ inner)
+            out[border] = np.where(join[:, None], z, 0.0)
+            inner -= solved @ z
+        out[self.points] += inner
+        out[~at] = 0.0
+        return out
 
-def _hidden(largest: float, found: Nearest) -> float:
-    """Return the gap that the rounding of squares of distances hides."""
-    return min(_SQUARES * largest / found.apart**2, 0.1) if found.apart > 0 else 0.1
+    def _factorise(self, at: np.ndarray) -> None:
+        self.base, self.points = at, np.flatnonzero(at)
+        self.factor = cho_factor(self.K[np.ix_(at, at)].T, lower=True, overwrite_a=True, check_finite=False)
+        self.known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def _columns(self, border: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns that border the matrix, and what its inverse makes of them."""
+        new = np.array([i for i in border if i not in self.known], dtype=np.intp)
+        if len(new):
+            columns = np.where(self.base[new], self.points[:, None] == new, self.K[np.ix_(self.points, new)])
+            solved = cho_solve(self.factor, columns, check_finite=False)
+            self.known.update(zip(new.tolist(), zip(columns.T, solved.T, strict=True), strict=True))
+        columns, solved = zip(*(self.known[i] for i in border), strict=True)
+        return np.stack(columns, axis=1), np.stack(solved, axis=1)
 
 
 def mixtures(b: np.ndarray, free: bool) -> np.ndarray | None:
