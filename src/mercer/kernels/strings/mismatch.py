@@ -21,12 +21,12 @@ class Mismatch(Kernel):
     r"""The k-mers that two strings share if up to m letters may differ (Leslie et al., 2004).
 
     .. math:: k(x, z) = \sum_{c \in A^k} |x|_{c,m} |z|_{c,m}
-              = \sum_{a \in x} \sum_{b \in z} |\{c \in A^k : h(a, c) \le m, h(b, c) \le m\}|
 
-    with |x|_{c,m} the number of k-mers of x that differ from c in up to m places. The size of the last set depends on
-    h(a, b) and on the number of letters in the alphabet A, which is a parameter: if it were counted in the strings
-    compared, a value would depend on the other strings. Strings of more letters than that are refused. A string of
-    fewer than k letters has no feature: its values are 0.
+    with |x|_{c,m} the number of k-mers of x that differ from c in up to m places. It is computed as a sum over pairs of
+    k-mers a of x and b of z: the number of c that are near both depends on the places in which a and b differ, and on
+    the number of letters in the alphabet A. That is a parameter: if the letters were counted in the strings compared,
+    a value would depend on the other strings. Strings of more letters are refused. A string of fewer than k letters
+    has no feature: its values are 0.
 
     Parameters
     ----------
