@@ -23,23 +23,30 @@ from mercer.kernels import (
     Constant,
     Cosine,
     Delta,
+    EditSimilarity,
     FromFeatures,
     FromFunction,
     GappedKmers,
+    GlobalAlignment,
     Intersection,
     Kernel,
     Laplacian,
     Linear,
+    LocalAlignment,
     Matern,
+    Mismatch,
     Periodic,
     Polynomial,
     Precomputed,
     RationalQuadratic,
     Sigmoid,
+    SmithWaterman,
     SpectralMixture,
     Spectrum,
     Stationary,
+    Subsequence,
     TextNGrams,
+    WeightedDegree,
     Wendland,
 )
 
@@ -71,6 +78,13 @@ def dna(n: int = 20, seed: int = 0) -> list[str]:
     rng = np.random.default_rng(seed)
     found = ["".join(rng.choice(list("ACGT"), size=size)) for size in rng.integers(2, 30, n)]
     return ["", "A", found[0], *found][:n]
+
+
+def waves(n: int = 20, seed: int = 0) -> list[np.ndarray]:
+    """Time series of different lengths, two of them equal."""
+    rng = np.random.default_rng(seed)
+    found = [rng.normal(size=size).cumsum() for size in rng.integers(1, 12, n)]
+    return [found[0], *found][:n]
 
 
 def indices(n: int = 20, seed: int = 0) -> np.ndarray:
@@ -186,6 +200,15 @@ CATALOGUE = [
     Sample(TextNGrams(words=None, characters=(1, 2)), words),
     Sample(TextNGrams(words=(1, 2), idf=None, sublinear=False), words),
     Sample(GappedKmers(6, 2), dna),
+    Sample(Mismatch(4, 1), dna),
+    Sample(WeightedDegree(3), dna),
+    Sample(WeightedDegree(2, shift=4), dna),
+    Sample(Subsequence(3, 0.7), dna),
+    Sample(LocalAlignment(beta=0.3), dna),
+    Sample(SmithWaterman(), dna),
+    Sample(EditSimilarity(4.0), dna),
+    Sample(GlobalAlignment(2.0), waves),
+    Sample(GlobalAlignment(2.0, divisible=False), waves),
     Sample(GappedKmers(4, 3, reverse_complement=True), dna),
     Sample(Stationary.from_spectral(stats.norm()), name="Spectral(norm)"),
     Sample(Stationary.from_spectral(stats.laplace(scale=0.5)), name="Spectral(laplace)"),

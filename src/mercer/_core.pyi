@@ -187,3 +187,29 @@ def window_sums(
     weights: NDArray[Any],
     out: _Floats,
 ) -> None: ...
+def recurrence(
+    kind: int,
+    parameters: _Floats,
+    left_letters: NDArray[Any],
+    left_starts: NDArray[Any],
+    right_letters: NDArray[Any],
+    right_starts: NDArray[Any],
+    out: _Floats,
+) -> None: ...
+def shared_runs(
+    left_letters: NDArray[Any],
+    left_starts: NDArray[Any],
+    right_letters: NDArray[Any],
+    right_starts: NDArray[Any],
+    runs: _Floats,
+    shifts: _Floats,
+    out: _Floats,
+) -> None: ...
+def align(
+    divisible: bool,
+    left: _Floats,
+    left_starts: NDArray[Any],
+    right: _Floats,
+    right_starts: NDArray[Any],
+    out: _Floats,
+) -> None: ...

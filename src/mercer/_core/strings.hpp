@@ -37,14 +37,29 @@ struct Sequences {
   i64 count = 0;
   const i64 *right = nullptr, *lengths = nullptr;
   i64 most = 0;
+  const double* parameters = nullptr;
   double* work = nullptr;
   double* out = nullptr;  // one for each lane
+};
+
+// The same of series of `dimension` numbers each: row j of `right` has the numbers of place j, each of all lanes.
+struct Series {
+  const double* left = nullptr;
+  i64 count = 0;
+  const double* right = nullptr;
+  const i64* lengths = nullptr;
+  i64 most = 0, dimension = 0;
+  bool divisible = true;
+  double* work = nullptr;
+  double* out = nullptr;
 };
 
 struct Strings {
   int width = 0;  // bytes of a row of windows
   int lanes = 0;  // sequences of a batch
   void (*windows)(const Windows&);  // null where this instruction set has no table of 16 bytes
+  void (*recurrences[4])(const Sequences&);  // subsequences, local alignments, best local alignment, edits
+  void (*align)(const Series&);
 };
 
 const Strings& strings_baseline();

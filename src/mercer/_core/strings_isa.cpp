@@ -1,6 +1,7 @@
 // What kernels of strings ask of the core, for one instruction set: this file is compiled once per MERCER_ISA.
 #include "strings.hpp"
 
+#include "math.hpp"
 #include "simd.hpp"
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -155,13 +156,177 @@ void windows(const Windows& w) {
 constexpr void (*windows)(const Windows&) = nullptr;
 #endif
 
+// -- recurrences over pairs of letters: a right sequence to each lane ----------------------------------------
+
+using D = V<double>;
+using Mask = I<double>;
+constexpr int W = lanes<double>;
+
+inline Mask letters_at(const Sequences& s, i64 j) {
+  Mask v;
+  std::memcpy(&v, s.right + j * W, sizeof v);
+  return v;
+}
+
+// All subsequences of p letters that both have, each decayed by the letters it spans in both (Lodhi et al., 2002).
+// `table` has K'_l(i - 1, j) of l = 1, ..., p - 1.
+void subsequences(const Sequences& s) {
+  const i64 p = i64(s.parameters[0]);
+  const D decay = splat<double>(s.parameters[1]), square = decay * decay;
+  double *table = s.work, *before = table + s.most * (p - 1) * W, *run = before + p * W;
+  for (i64 i = 0; i < s.most * (p - 1) * W; ++i) table[i] = 0;
+  D total{};
+  for (i64 i = 0; i < s.count; ++i) {
+    for (i64 k = 0; k < p * W; ++k) {
+      before[k] = k < W;  // K'_0 is 1
+      run[k] = 0;
+    }
+    const Mask letter = splat_bits<double>(s.left[i]);
+    for (i64 j = 0; j < s.most; ++j) {
+      const Mask equal = letters_at(s, j) == letter;
+      const D step = equal ? square : D{};
+      double* row = table + j * (p - 1) * W;
+      total += step * load<double>(before + (p - 1) * W);
+      for (i64 l = p - 1; l > 0; --l) {
+        const D up = load<double>(row + (l - 1) * W);
+        const D along = decay * load<double>(run + l * W) + step * load<double>(before + (l - 1) * W);
+        store<double>(run + l * W, along);
+        store<double>(row + (l - 1) * W, decay * up + along);
+        store<double>(before + l * W, up);
+      }
+    }
+  }
+  store<double>(s.out, total);
+}
+
+// The logarithm of the sum over all local alignments of exp(beta score) (Saigo et al., 2004). The sums are divided by
+// 1e200 whenever they exceed it.
+void local_alignments(const Sequences& s) {
+  const D match = splat<double>(s.parameters[0]), mismatch = splat<double>(s.parameters[1]);
+  const D open = splat<double>(s.parameters[2]), extend = splat<double>(s.parameters[3]);
+  const D large = splat<double>(1e200);
+  double *sums = s.work, *pairs = sums + s.most * W, *gaps = pairs + s.most * W;
+  for (i64 i = 0; i < 3 * s.most * W; ++i) sums[i] = 0;
+  D total{}, one = splat<double>(1.0), divided{};
+  for (i64 i = 0; i < s.count; ++i) {
+    const Mask letter = splat_bits<double>(s.left[i]);
+    D diagonal{}, beside{}, along{};  // sums at (i - 1, j - 1), pairs and vertical gaps at (i, j - 1), horizontal ones
+    for (i64 j = 0; j < s.most; ++j) {
+      const Mask other = letters_at(s, j);
+      const D weight = other < 0 ? D{} : (other == letter ? match : mismatch);
+      const D pair = weight * (one + diagonal);
+      const D gap = open * load<double>(pairs + j * W) + extend * load<double>(gaps + j * W);
+      along = open * beside + extend * along;
+      diagonal = load<double>(sums + j * W);
+      store<double>(sums + j * W, pair + gap + along);
+      store<double>(pairs + j * W, pair);
+      store<double>(gaps + j * W, gap);
+      beside = pair + gap;
+      total += pair;
+    }
+    const Mask high = total > large;
+    bool any = false;
+    for (int k = 0; k < W; ++k) any |= high[k] != 0;
+    if (any) {
+      const D factor = high ? splat<double>(1e-200) : splat<double>(1.0);
+      for (i64 k = 0; k < 3 * s.most; ++k) store<double>(sums + k * W, load<double>(sums + k * W) * factor);
+      total *= factor;
+      one *= factor;
+      divided += high ? splat<double>(1.0) : D{};
+    }
+  }
+  store<double>(s.out, log<double>(one + total) + divided * splat<double>(460.51701859880913680));
+}
+
+// The score of the best local alignment (Smith and Waterman, 1981), with affine gaps (Gotoh, 1982).
+void best_alignment(const Sequences& s) {
+  const D match = splat<double>(s.parameters[0]), mismatch = splat<double>(s.parameters[1]);
+  const D open = splat<double>(s.parameters[2]), extend = splat<double>(s.parameters[3]);
+  const D never = splat<double>(-1e300);
+  double *best = s.work, *gaps = best + s.most * W;
+  for (i64 i = 0; i < s.most * W; ++i) {
+    best[i] = 0;
+    gaps[i] = -1e300;
+  }
+  D top{};
+  for (i64 i = 0; i < s.count; ++i) {
+    const Mask letter = splat_bits<double>(s.left[i]);
+    D diagonal{}, beside{}, along = never;
+    for (i64 j = 0; j < s.most; ++j) {
+      const Mask other = letters_at(s, j);
+      const D score = other < 0 ? never : (other == letter ? match : mismatch);
+      const D up = load<double>(best + j * W);
+      const D gap = max<double>(up + open, load<double>(gaps + j * W) + extend);
+      along = max<double>(beside + open, along + extend);
+      beside = max<double>(max<double>(D{}, diagonal + score), max<double>(gap, along));
+      diagonal = up;
+      store<double>(best + j * W, beside);
+      store<double>(gaps + j * W, gap);
+      top = max<double>(top, beside);
+    }
+  }
+  store<double>(s.out, top);
+}
+
+// The least number of letters to insert, delete or replace (Levenshtein, 1966).
+void edits(const Sequences& s) {
+  const D one = splat<double>(1.0);
+  double* row = s.work;  // distances of the first i letters to the first j, j = 0, ..., most
+  for (i64 j = 0; j <= s.most; ++j) store<double>(row + j * W, splat<double>(double(j)));
+  for (i64 i = 0; i < s.count; ++i) {
+    const Mask letter = splat_bits<double>(s.left[i]);
+    D diagonal = load<double>(row), beside = splat<double>(double(i + 1));
+    store<double>(row, beside);
+    for (i64 j = 0; j < s.most; ++j) {
+      const D up = load<double>(row + (j + 1) * W);
+      const D replaced = diagonal + (letters_at(s, j) == letter ? D{} : one);
+      beside = min<double>(replaced, min<double>(up, beside) + one);
+      diagonal = up;
+      store<double>(row + (j + 1) * W, beside);
+    }
+  }
+  for (int k = 0; k < W; ++k) s.out[k] = row[s.lengths[k] * W + k];
+}
+
+// The logarithm of the sum over all alignments of two series of the product of local kernel values (Cuturi, 2011).
+void align(const Series& s) {
+  const Exponent<double> power(1, 0);
+  const auto exponential = [&](D v) { return power(max<double>(v, splat<double>(-800.0))); };  // 0 from there on
+  const D never = splat<double>(-1e300);
+  double* row = s.work;  // of the first i places against the first j, j = 0, ..., most
+  for (i64 j = 0; j <= s.most; ++j) store<double>(row + j * W, j ? never : D{});
+  for (i64 i = 0; i < s.count; ++i) {
+    D diagonal = load<double>(row), beside = never;
+    store<double>(row, never);
+    for (i64 j = 0; j < s.most; ++j) {
+      D square{};
+      for (i64 d = 0; d < s.dimension; ++d) {
+        const D apart = load<double>(s.right + (j * s.dimension + d) * W) - splat<double>(s.left[i * s.dimension + d]);
+        square += apart * apart;
+      }
+      D local = -square;
+      if (s.divisible) local -= log<double>(splat<double>(2.0) - exponential(-square));
+      const D up = load<double>(row + (j + 1) * W);
+      const D most = max<double>(diagonal, max<double>(up, beside));
+      beside = local + most +
+               log<double>(exponential(diagonal - most) + exponential(up - most) + exponential(beside - most));
+      diagonal = up;
+      store<double>(row + (j + 1) * W, beside);
+    }
+  }
+  for (int k = 0; k < W; ++k) s.out[k] = row[s.lengths[k] * W + k];
+}
+
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
 #define MERCER_JOIN2(a, b) a##b
 #define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
 const Strings& MERCER_JOIN(strings_, MERCER_ISA)() {
-  static const Strings table{MERCER_ISA::bytes, MERCER_ISA::lanes<double>, MERCER_ISA::windows};
+  static const Strings table{MERCER_ISA::bytes, MERCER_ISA::lanes<double>, MERCER_ISA::windows,
+                             {MERCER_ISA::subsequences, MERCER_ISA::local_alignments, MERCER_ISA::best_alignment,
+                              MERCER_ISA::edits},
+                             MERCER_ISA::align};
   return table;
 }
 }  // namespace mercer

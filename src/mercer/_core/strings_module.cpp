@@ -270,6 +270,121 @@ void window_sums(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<c
   }
 }
 
+// -- recurrences over pairs of letters --------------------------------------------------------------------
+
+// The right sequences in batches of as many as there are lanes, alike in length.
+template <class Do>
+void in_batches(const i64* starts, i64 count, Do&& work) {
+  std::vector<i64> order(std::size_t(count), 0), lengths(std::size_t(chosen->lanes), 0);
+  for (i64 i = 0; i < count; ++i) order[std::size_t(i)] = i;
+  const auto length = [starts](i64 i) { return starts[i + 1] - starts[i]; };
+  std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return length(a) < length(b); });
+  for (i64 b = 0; b < count; b += chosen->lanes) {
+    const i64 size = std::min<i64>(chosen->lanes, count - b);
+    for (i64 k = 0; k < chosen->lanes; ++k)
+      lengths[std::size_t(k)] = k < size ? length(order[std::size_t(b + k)]) : 0;
+    work(order.data() + b, size, lengths.data(), lengths[std::size_t(size - 1)]);
+  }
+}
+
+template <class T>
+void recurrence(int kind, Flat<const double> parameters, Flat<const T> left_letters, Flat<const i64> left_starts,
+                Flat<const T> right_letters, Flat<const i64> right_starts, Matrix<double> out) {
+  const Ragged<T> left(left_letters, left_starts), right(right_letters, right_starts);
+  const i64 given = i64(parameters.shape(0));
+  const double* p = parameters.data();
+  if (kind < 0 || kind > 3 || given < (kind == 0 ? 2 : kind < 3 ? 4 : 0) || (kind == 0 && !(p[0] >= 1)) ||
+      i64(out.shape(0)) != left.count || i64(out.shape(1)) != right.count)
+    throw std::invalid_argument("a recurrence has a kind from 0 to 3, its parameters and a place for each pair");
+  nb::gil_scoped_release release;
+  const i64 lanes = chosen->lanes, slots = kind == 0 ? i64(p[0]) : 3, more = kind == 0 ? 2 * i64(p[0]) : 1;
+  const std::vector<i64> x(left.letters + left.starts[0], left.letters + left.starts[left.count]);
+  std::vector<i64> z;
+  std::vector<double> work, found(std::size_t(lanes), 0.0);
+  in_batches(right.starts, right.count, [&](const i64* order, i64 size, const i64* lengths, i64 most) {
+    z.assign(std::size_t(most * lanes), -1);
+    for (i64 k = 0; k < size; ++k)
+      for (i64 j = 0; j < lengths[k]; ++j) z[std::size_t(j * lanes + k)] = i64(right.at(order[k])[j]);
+    work.resize(std::size_t((most * slots + more) * lanes));
+    Sequences task;
+    task.right = z.data();
+    task.lengths = lengths;
+    task.most = most;
+    task.parameters = p;
+    task.work = work.data();
+    task.out = found.data();
+    for (i64 i = 0; i < left.count; ++i) {
+      task.left = x.data() + (left.starts[i] - left.starts[0]);
+      task.count = left.length(i);
+      chosen->recurrences[kind](task);
+      for (i64 k = 0; k < size; ++k) out.data()[i * right.count + order[k]] = found[std::size_t(k)];
+    }
+  });
+}
+
+void align(bool divisible, Matrix<const double> left, Flat<const i64> left_starts, Matrix<const double> right,
+           Flat<const i64> right_starts, Matrix<double> out) {
+  const i64 n = i64(left_starts.shape(0)) - 1, m = i64(right_starts.shape(0)) - 1, d = i64(left.shape(1));
+  const i64 *from = left_starts.data(), *to = right_starts.data();
+  if (n < 0 || m < 0 || d < 1 || i64(right.shape(1)) != d || !std::is_sorted(from, from + n + 1) ||
+      !std::is_sorted(to, to + m + 1) || from[0] < 0 || to[0] < 0 || from[n] > i64(left.shape(0)) ||
+      to[m] > i64(right.shape(0)) || i64(out.shape(0)) != n || i64(out.shape(1)) != m)
+    throw std::invalid_argument("both sides have series of the same dimension, and out a place for each pair");
+  nb::gil_scoped_release release;
+  const i64 lanes = chosen->lanes;
+  std::vector<double> z, work, found(std::size_t(lanes), 0.0);
+  in_batches(to, m, [&](const i64* order, i64 size, const i64* lengths, i64 most) {
+    z.assign(std::size_t(most * d * lanes), 0.0);
+    for (i64 k = 0; k < size; ++k)
+      for (i64 j = 0; j < lengths[k] * d; ++j)
+        z[std::size_t(j * lanes + k)] = right.data()[to[order[k]] * d + j];
+    work.resize(std::size_t((most + 1) * lanes));
+    Series task;
+    task.right = z.data();
+    task.lengths = lengths;
+    task.most = most;
+    task.dimension = d;
+    task.divisible = divisible;
+    task.work = work.data();
+    task.out = found.data();
+    for (i64 i = 0; i < n; ++i) {
+      task.left = left.data() + from[i] * d;
+      task.count = from[i + 1] - from[i];
+      chosen->align(task);
+      for (i64 k = 0; k < size; ++k) out.data()[i * m + order[k]] = found[std::size_t(k)];
+    }
+  });
+}
+
+// -- runs of equal letters at places that are up to `shift` apart ------------------------------------------
+
+// The sum over all pairs of places of weight[|difference|] times run[number of equal letters from there on].
+template <class T>
+void shared_runs(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<const T> right_letters,
+                 Flat<const i64> right_starts, Flat<const double> runs, Flat<const double> shifts, Matrix<double> out) {
+  const Ragged<T> left(left_letters, left_starts), right(right_letters, right_starts);
+  const i64 longest = i64(runs.shape(0)) - 1, shift = i64(shifts.shape(0)) - 1;
+  if (longest < 0 || shift < 0 || i64(out.shape(0)) != left.count || i64(out.shape(1)) != right.count)
+    throw std::invalid_argument("runs and shifts begin at 0, and out has a place for each pair");
+  nb::gil_scoped_release release;
+  for (i64 a = 0; a < left.count; ++a)
+    for (i64 b = 0; b < right.count; ++b) {
+      const T *x = left.at(a), *z = right.at(b);
+      const i64 n = left.length(a), m = right.length(b);
+      double total = 0;
+      for (i64 s = -shift; s <= shift; ++s) {  // x at i against z at i + s
+        double here = 0;
+        i64 run = 0;
+        for (i64 i = std::min(n, m - s) - 1; i >= 0 && i + s >= 0; --i) {
+          run = x[i] == z[i + s] ? std::min(run + 1, longest) : 0;
+          here += runs.data()[run];
+        }
+        total += shifts.data()[s < 0 ? -s : s] * here;
+      }
+      out.data()[a * right.count + b] = total;
+    }
+}
+
 template <class T>
 void bind(nb::module_& module) {
   module.def("kmers", &kmers<T>, "letters"_a.noconvert(), "starts"_a.noconvert(), "low"_a, "high"_a, "salt"_a,
@@ -277,6 +392,12 @@ void bind(nb::module_& module) {
   module.def("window_sums", &window_sums<T>, "left_letters"_a.noconvert(), "left_starts"_a.noconvert(),
              "right_letters"_a.noconvert(), "right_starts"_a.noconvert(), "length"_a, "weights"_a.noconvert(),
              "out"_a.noconvert());
+  module.def("recurrence", &recurrence<T>, "kind"_a, "parameters"_a.noconvert(), "left_letters"_a.noconvert(),
+             "left_starts"_a.noconvert(), "right_letters"_a.noconvert(), "right_starts"_a.noconvert(),
+             "out"_a.noconvert());
+  module.def("shared_runs", &shared_runs<T>, "left_letters"_a.noconvert(), "left_starts"_a.noconvert(),
+             "right_letters"_a.noconvert(), "right_starts"_a.noconvert(), "runs"_a.noconvert(),
+             "shifts"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace
@@ -289,6 +410,8 @@ void bind_strings(nb::module_& module, [[maybe_unused]] const std::string& isa) 
 #endif
   bind<std::int32_t>(module);
   bind<i64>(module);
+  module.def("align", &align, "divisible"_a, "left"_a.noconvert(), "left_starts"_a.noconvert(), "right"_a.noconvert(),
+             "right_starts"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace mercer

@@ -25,10 +25,28 @@ from mercer.kernels.spectral import Spectral
 from mercer.kernels.spectral_mixture import SpectralMixture
 from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
 from mercer.kernels.stationary import Radial, Stationary
-from mercer.kernels.strings import GappedKmers, Spectrum, TextNGrams
+from mercer.kernels.strings import (
+    EditSimilarity,
+    GappedKmers,
+    GlobalAlignment,
+    LocalAlignment,
+    Mismatch,
+    SmithWaterman,
+    Spectrum,
+    Subsequence,
+    TextNGrams,
+    WeightedDegree,
+)
 from mercer.kernels.wendland import Wendland
 
 __all__ = [
+    "WeightedDegree",
+    "Subsequence",
+    "SmithWaterman",
+    "Mismatch",
+    "LocalAlignment",
+    "GlobalAlignment",
+    "EditSimilarity",
     "TextNGrams",
     "Spectrum",
     "GappedKmers",

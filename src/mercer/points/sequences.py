@@ -222,3 +222,103 @@ class WindowSums(Rule):
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         weights = np.array(self.weights, np.uint64)
         _core.window_sums(x.letters, x.starts, z.letters, z.starts, self.length, weights, out)
+
+
+@dataclass(frozen=True)
+class Recurrence(Rule):
+    """A recurrence over all pairs of letters of two sequences."""
+
+    kind: Literal["subsequences", "local alignments", "best alignment", "edits"]
+    parameters: tuple[float, ...] = ()
+
+    def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
+        given = np.array(self.parameters, np.float64)
+        _core.recurrence(_RECURRENCES.index(self.kind), given, x.letters, x.starts, z.letters, z.starts, out)
+
+
+_RECURRENCES = ("subsequences", "local alignments", "best alignment", "edits")  # in the order of the core
+
+
+@dataclass(frozen=True)
+class SharedRuns(Rule):
+    """The sum over all pairs of places of a weight of their distance times one of the equal letters from there on."""
+
+    runs: tuple[float, ...]  # weights of 0, 1, ... equal letters; of more, that of the last
+    shifts: tuple[float, ...]  # weights of distances 0, 1, ...; of larger ones, 0
+
+    def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
+        weights = np.array(self.runs), np.array(self.shifts)
+        _core.shared_runs(x.letters, x.starts, z.letters, z.starts, *weights, out)
+
+
+# -- series -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Series of points of R^d, one after the other, and where each begins and ends."""
+
+    places: np.ndarray
+    starts: np.ndarray
+
+    ndim = 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many series there are."""
+        return (len(self.starts) - 1,)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> Series:
+        """Return some of the series."""
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(self.shape[0])
+            if step == 1:
+                return Series(self.places, self.starts[first : max(first, last) + 1])
+            rows = np.arange(first, last, step)
+        chosen = [self.places[self.starts[i] : self.starts[i + 1]] for i in np.asarray(rows)]
+        return Series(np.concatenate([self.places[:0], *chosen]), _starts(map(len, chosen)))
+
+
+def series(points: Points) -> Series:
+    """Return points that are series of numbers, or of rows of numbers, of any lengths; a map for `pair.through`."""
+    found = []
+    for i, item in enumerate(points.items):
+        try:
+            one = np.asarray(item, dtype=np.float64)
+        except (TypeError, ValueError):
+            one = np.empty((0, 0, 0))
+        one = one[:, None] if one.ndim == 1 else one
+        if one.ndim != 2 or not one.size:
+            raise TypeError(
+                f"point {points.place(i)} of {points.name} is a {type(item).__name__}, {item!r:.40}; this kernel "
+                "compares series: arrays of one number, or of one row of numbers, for each time, and at least one."
+            )
+        if not np.isfinite(one).all():
+            raise ValueError(f"point {points.place(i)} of {points.name} has NaN or infinite values; impute them.")
+        if found and one.shape[1] != found[0].shape[1]:
+            raise ValueError(
+                f"point {points.place(i)} of {points.name} has {one.shape[1]} numbers at each time, point "
+                f"{points.place(0)} has {found[0].shape[1]}; all must have the same."
+            )
+        found.append(one)
+    return Series(np.concatenate(found), _starts(map(len, found)))
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """The logarithm of the sum over all alignments of two series of products of local kernel values."""
+
+    scale: float
+    divisible: bool
+
+    def __call__(self, left: Points, right: Points) -> np.ndarray:
+        x, z = left.data, right.data
+        if x.places.shape[1] != z.places.shape[1]:
+            raise ValueError(
+                f"the series of {left.name} have {x.places.shape[1]} numbers at each time, those of {right.name} "
+                f"{z.places.shape[1]}; both must have the same."
+            )
+        out = np.empty((x.shape[0], z.shape[0]))
+        unit = 2**-0.5 / self.scale
+        _core.align(self.divisible, x.places * unit, x.starts, z.places * unit, z.starts, out)
+        return out
