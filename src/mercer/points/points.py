@@ -94,6 +94,13 @@ class Points:
         except (TypeError, NoMatrix):
             return False
 
+    @cached_property
+    def sets(self) -> bool:
+        """Whether the points are Python sets, which are compared by their elements."""
+        if self.foreign or sparse.issparse(self.data) or getattr(self.data, "dtype", np.dtype(object)).kind != "O":
+            return False
+        return isinstance(self.items[0], set | frozenset)
+
     @property
     def dtype(self) -> Any:
         """The floating-point type of the vectors; float64 for points that are not vectors."""
@@ -252,6 +259,10 @@ class _Taken(Points):
     @property
     def numeric(self) -> bool:
         return self._parent.numeric
+
+    @property
+    def sets(self) -> bool:
+        return self._parent.sets
 
     @property
     def dtype(self) -> Any:
