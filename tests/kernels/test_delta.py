@@ -88,7 +88,8 @@ def test_numbers_are_compared_by_the_core_missing_ones_too(dtype):
     np.testing.assert_array_equal(Categorical()(some), np.eye(5))
     np.testing.assert_array_equal(Categorical(0.5)(whole, some), [[0.5] * 5, [1.0] + [0.5] * 4])
     np.testing.assert_array_equal(Categorical(0.5)(some, whole), Categorical(0.5)(whole, some).T)
-    np.testing.assert_array_equal(Categorical(0.5)(whole.astype(int), some), Categorical(0.5)(whole, some))
+    for same in (whole.astype(int), whole.tolist(), [(1,), np.array([2.0])]):
+        np.testing.assert_array_equal(Categorical(0.5)(same, some), Categorical(0.5)(whole, some))
 
 
 @pytest.mark.parametrize("other", [-0.1, 1.0, np.nan])

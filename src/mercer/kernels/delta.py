@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,9 @@ def categories(points: Points) -> Any:
     if sparse.issparse(data):
         data = data.toarray()
     rows = data.to_numpy() if hasattr(data, "columns") else data
+    if isinstance(rows, list | tuple) and all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        with suppress(ValueError):  # rows of different lengths
+            rows = np.asarray(rows) if np.asarray(rows).dtype.kind in "fiub" else rows
     if isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "fiub":
         rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
         kind = np.isnan(rows) + 2 * np.isposinf(rows) + 3 * np.isneginf(rows)  # 0 for a number; in columns of its own

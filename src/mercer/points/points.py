@@ -99,7 +99,8 @@ class Points:
         """Whether the points are Python sets, which are compared by their elements."""
         if self.foreign or sparse.issparse(self.data) or getattr(self.data, "dtype", np.dtype(object)).kind != "O":
             return False
-        return isinstance(self.items[0], set | frozenset)
+        first = Points(self.data[:1]) if hasattr(self.data, "columns") else self
+        return isinstance(first.items[0], set | frozenset)
 
     @property
     def dtype(self) -> Any:
@@ -202,7 +203,8 @@ class Points:
                     )
                 if not np.isfinite(found).all():
                     i = int(np.argmin(np.isfinite(found)))
-                    raise ValueError(f"{function!r} gives {found[i]} at point {i}; it must be finite.")
+                    name = getattr(function, "__qualname__", repr(function))
+                    raise ValueError(f"{name} gives {found[i]} at point {i}; it must be finite.")
             self._derived[function] = found
         return found
 
