@@ -18,33 +18,41 @@ from mercer.features import DiscreteLaw
 from mercer.kernels import (
     RBF,
     ArcCosine,
+    Categorical,
     Cauchy,
     ChiSquared,
     Constant,
     Cosine,
     Delta,
     EditSimilarity,
+    FromDissimilarity,
     FromFeatures,
     FromFunction,
     GappedKmers,
     GlobalAlignment,
     Intersection,
+    Kendall,
     Kernel,
     Laplacian,
     Linear,
     LocalAlignment,
+    Mallows,
     Matern,
+    MinMax,
     Mismatch,
     Periodic,
     Polynomial,
+    PowerSeries,
     Precomputed,
     RationalQuadratic,
+    SetKernel,
     Sigmoid,
     SmithWaterman,
     SpectralMixture,
     Spectrum,
     Stationary,
     Subsequence,
+    Tanimoto,
     TextNGrams,
     WeightedDegree,
     Wendland,
@@ -102,11 +110,41 @@ def table(n: int = 20, seed: int = 0) -> pd.DataFrame:
     )
 
 
+def rankings(n: int = 20, seed: int = 0) -> np.ndarray:
+    """Rows of ranks with ties, two of them equal, one of them all tied."""
+    ranks = np.random.default_rng(seed).integers(0, 6, size=(max(n, 3), 5)).astype(float)
+    ranks[1] = ranks[0]
+    ranks[2] = 3.0
+    return ranks[:n]
+
+
+def letters(n: int = 20, seed: int = 0) -> list[list[str]]:
+    """Bags of letters."""
+    return [list(word) for word in words(n, seed)]
+
+
+def letter_sets(n: int = 20, seed: int = 0) -> list[frozenset[str]]:
+    """Sets of letters, two of them empty."""
+    return [frozenset(), frozenset(), *map(frozenset, words(n, seed))][:n]
+
+
+def bags(n: int = 20, seed: int = 0) -> list[np.ndarray]:
+    """Bags of vectors, one of them empty, two of them equal."""
+    rng = np.random.default_rng(seed)
+    made = [rng.normal(size=(rng.integers(1, 6), 3)) for _ in range(n)]
+    made[1], made[2] = made[0].copy(), np.zeros((0, 3))
+    return made
+
+
 # -- functions that samples are built of ------------------------------------------------------------------
 
 
 def shared_letters(a: str, b: str) -> float:
     return float(len(set(a) & set(b)))
+
+
+def length_apart(a: str, b: str) -> float:
+    return float(abs(len(a) - len(b)))
 
 
 def letter_counts(word: str) -> list[float]:
@@ -121,12 +159,17 @@ def weight(X: Any) -> Any:
     return 1.0 / (1.0 + np.abs(X).sum(axis=1))
 
 
-def length(word: str) -> float:
+def minus_log(t: Any) -> Any:
+    return -np.log(1.0 - t)
+
+
+def length(word: Any) -> float:
     return float(len(word))
 
 
 _FACTOR = np.random.default_rng(1).normal(size=(6, 4))
 SIMILARITIES = _FACTOR @ _FACTOR.T
+DISTANCES = np.linalg.norm(_FACTOR[:, None] - _FACTOR[None], axis=-1)
 COVARIANCE = np.array([[1.0, 0.3, 0.0], [0.3, 2.0, -0.5], [0.0, -0.5, 0.7]])
 
 
@@ -177,6 +220,20 @@ CATALOGUE = [
     Sample(ArcCosine(order=2)),
     Sample(ChiSquared(gamma=0.5), histograms),
     Sample(Intersection(), histograms),
+    Sample(Intersection(), letter_sets, name="Intersection, of sets"),
+    Sample(Tanimoto()),
+    Sample(Tanimoto(), letter_sets, name="Tanimoto, of sets"),
+    Sample(MinMax(), histograms),
+    Sample(MinMax(), letter_sets, name="MinMax, of sets"),
+    Sample(Kendall(), rankings),
+    Sample(Mallows(), rankings),
+    Sample(Mallows(rate=0.2), rankings),
+    Sample(Categorical()),
+    Sample(Categorical(other=0.3), words, name="Categorical, of words"),
+    Sample(FromDissimilarity(length_apart), words),
+    Sample(FromDissimilarity(length_apart, scale="median", kind="centred"), words),
+    Sample(FromDissimilarity(DISTANCES, scale=2.0), indices, name="FromDissimilarity, of a matrix"),
+    Sample(FromDissimilarity(DISTANCES, kind="centred", origin=1), indices, name="FromDissimilarity, centred"),
     Sample(Wendland(smoothness=0, scale=3.0)),
     Sample(Wendland()),
     Sample(Wendland(smoothness=2, scale=[2.0, 3.0, 8.0])),
@@ -231,6 +288,14 @@ ALGEBRA = [
     Sample((0.1 * Cosine()).exp() * Laplacian(2.0)),
     Sample((0.9 * RBF(1.0)).geometric()),
     Sample((0.5 * Polynomial(2).normalized()).geometric()),
+    Sample(PowerSeries(Linear(), [1.0, 0.0, 0.5, 0.25])),
+    Sample(PowerSeries(RBF(1.0), [0.0, 2.0])),
+    Sample(PowerSeries(RBF(1.0), function=np.sinh), name="PowerSeries(sinh)"),
+    Sample(PowerSeries(0.5 * RBF("median"), function=minus_log, radius=1.0)),
+    Sample(SetKernel(RBF("median")), bags),
+    Sample(SetKernel(RBF(1.0) + Linear(), kind="sum"), bags),
+    Sample(SetKernel(Delta(), kind="sum"), letters),
+    Sample(SetKernel(Linear()).normalized() + Delta().compose(length, each=True), bags),
     Sample(Linear().rescaled(weight)),
     Sample((RBF(1.0) + Linear()).rescaled(weight)),
     Sample(FromFunction(shared_letters).rescaled(length, each=True), words),
@@ -245,6 +310,8 @@ ALGEBRA = [
     Sample(RBF().on([0]) + Laplacian("median").on([1, 2])),
     Sample((RBF("auto") * Linear()).normalized() + Matern(2.5, "median") ** 2),
     Sample(RBF(10.0).on("age") * Delta().on("town") + RBF("median").on(["age", "income"]), table),
+    Sample(RBF(10.0).on("age") * Categorical(0.1).on("town"), table),
+    Sample(Kendall() * Mallows(0.5) + Tanimoto(), rankings),
     Sample(RBF(1.0) + Sigmoid(gamma=0.1)),
     Sample(Spectrum(3).normalized() + 0.5 * GappedKmers(5, 1).normalized(), dna),
     Sample(Precomputed(SIMILARITIES) * 0.5 + Delta(), indices, name="Precomputed + Delta"),

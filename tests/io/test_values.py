@@ -24,6 +24,7 @@ from sklearn.model_selection import (
 )
 
 import mercer.io
+from mercer.io.data_reader import DataReader
 
 NUMBERS = st.integers() | st.floats() | st.booleans() | st.none()
 TEXTS = st.text(st.characters(codec=None), max_size=6)
@@ -45,6 +46,8 @@ VALUES = st.recursive(
         st.lists(inner, max_size=20)
         | st.lists(inner, max_size=5).map(tuple)
         | st.dictionaries(KEYS, inner, max_size=4)
+        | st.sets(KEYS | st.frozensets(KEYS, max_size=2), max_size=4)
+        | st.lists(st.frozensets(KEYS, max_size=3), min_size=17, max_size=20)
         | st.lists(st.tuples(st.integers(), st.floats()), min_size=17, max_size=20)
         | st.lists(st.lists(st.floats(), max_size=3), min_size=17, max_size=20)
     ),
@@ -246,3 +249,9 @@ def test_facts_are_kept_beside_the_model(tmp_path):
     assert mercer.io.load(tmp_path / "k.mercer") == mercer.RBF(2.0)
     mercer.io.save(mercer.RBF(2.0), tmp_path / "k.mercer")
     assert mercer.io.facts(tmp_path / "k.mercer") == {}
+
+
+@pytest.mark.parametrize("code", [{"set": [[1]]}, {"frozenset": 3}, {"sets": [[[1]]], "frozen": True}, {"sets": [1]}])
+def test_no_set_is_made_of_what_cannot_be_hashed(code):
+    with pytest.raises(ValueError, match="is nothing that mercer writes"):
+        DataReader({}).read(code)

@@ -58,6 +58,7 @@ def _nodes(k: Kernel):
 RULES = {"Sum", "Product", "Scaled", "Power", "Normalized", "On"}
 FINITE = {"Linear", "Polynomial", "Cosine", "Constant", "FromFeatures", "Composed", "Rescaled", *RULES}
 FINITE |= {"Spectrum", "TextNGrams"}
+FINITE |= {"Kendall", "PowerSeries"}
 STATIONARY = {"RBF", "Laplacian", "Matern", "RationalQuadratic", "Cauchy", "Periodic", "Spectral", "SpectralMixture"}
 
 

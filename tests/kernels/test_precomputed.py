@@ -42,7 +42,7 @@ def test_the_matrix_must_be_square_and_of_numbers(matrix):
 def test_the_matrix_must_be_finite():
     matrix = np.eye(3)
     matrix[1, 2] = np.nan
-    with pytest.raises(ValueError, match=r"contains nan at \(1, 2\); every similarity must be finite"):
+    with pytest.raises(ValueError, match=r"contains nan at \(1, 2\); every entry must be finite"):
         Precomputed(matrix)
 
 

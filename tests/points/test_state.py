@@ -127,3 +127,22 @@ def test_a_damaged_state_is_refused_in_a_sentence():
     broken = {"p.data": np.ones(2), "p.indices": np.array([0, 99]), "p.indptr": np.array([0, 1, 2])}
     with pytest.raises(ValueError, match="ind"):  # the core would read outside of the matrix
         read_points({"kind": "sparse", "name": "p", "shape": [2, 5]}, broken)
+
+
+@given(
+    st.lists(st.sets(st.one_of(st.integers(), st.text(), st.none(), st.tuples(st.integers(), st.text()))), min_size=1)
+)
+def test_sets_come_back_and_are_written_in_one_order(points):
+    points = [*points, frozenset({1, "a"})]
+    arrays = {}
+    manifest = json.loads(json.dumps(write_points(points, "points", arrays)))
+    back = read_points(manifest, arrays)
+    assert back == points
+    assert [type(x) for x in back] == [type(x) for x in points]
+    shuffled = [type(x)(reversed(list(x))) for x in points]
+    assert write_points(shuffled, "points", {}) == manifest
+
+
+def test_a_set_of_lists_is_damaged():
+    with pytest.raises(ValueError, match="the elements of a set can be hashed, not"):
+        read_points({"kind": "items", "container": "list", "items": [{"set": [[1, 2]]}]}, {})

@@ -5,7 +5,7 @@ Except where the core is all there is: recurrences over pairs of sequences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from mercer.kernels import Kernel
-from mercer.points import Block, Diagonal, PointMap, Points
+from mercer.points import Block, Diagonal, Pair, PointMap, Points
 
 _TILE = 64 * 2**20  # bytes of kernel values held at a time
 _COLUMNS = 1024  # features of a sparse matrix that are expanded at a time
@@ -26,6 +26,10 @@ class _Plain(Block):
         if map not in self._memo:
             self._memo[map] = _Plain(self._left.through(map), self._right.through(map))
         return self._memo[map]
+
+    def _values(self, of: Callable[[Pair], Any], left: Points, right: Points) -> np.ndarray:
+        block = _Plain(left, right)
+        return np.broadcast_to(np.asarray(of(block), dtype=np.float64), block.shape)
 
     def _compute(self, kind: str, scale: Any) -> Any:
         left, right = self._left, self._right

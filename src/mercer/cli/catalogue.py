@@ -14,10 +14,22 @@ from rich.text import Text
 import mercer.kernels
 from mercer.cli import terminal
 from mercer.cli.formula import formula
-from mercer.kernels import FromFeatures, FromFunction, Kernel, Linear, Precomputed, Spectral, SpectralMixture
+from mercer.kernels import (
+    FromDissimilarity,
+    FromFeatures,
+    FromFunction,
+    Kernel,
+    Linear,
+    PowerSeries,
+    Precomputed,
+    SetKernel,
+    Spectral,
+    SpectralMixture,
+)
 
 # Kernels that cannot be made without parameters, made with some: the proof is that of the class.
 MADE = {
+    FromDissimilarity: lambda: FromDissimilarity(np.zeros((1, 1))),
     FromFeatures: lambda: FromFeatures(np.asarray),
     FromFunction: lambda: FromFunction(np.dot),
     Precomputed: lambda: Precomputed(np.eye(1)),
@@ -32,10 +44,12 @@ RULES = {
     "k ** p": Linear() ** 2,
     "k.exp()": Linear().exp(),
     "k.geometric()": Linear().geometric(),
+    "PowerSeries(k, c)": PowerSeries(Linear(), [1.0, 1.0]),
     "k.rescaled(f)": Linear().rescaled(len),
     "k.normalized()": Linear().normalized(),
     "k.compose(psi)": Linear().compose(np.asarray),
     "k.on(columns)": Linear().on([0]),
+    "SetKernel(k)": SetKernel(Linear()),
 }
 
 

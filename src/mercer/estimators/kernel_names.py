@@ -13,23 +13,29 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 from mercer.estimators.choosing import AUTO
 from mercer.kernels import (
     RBF,
+    Categorical,
     ChiSquared,
     Composed,
     Constant,
     Cosine,
     Delta,
+    FromDissimilarity,
     FromFeatures,
     FromFunction,
+    Intersection,
     Kernel,
     Laplacian,
     Linear,
     Matern,
+    MinMax,
     On,
     Polynomial,
     Precomputed,
     Proof,
     Rescaled,
+    SetKernel,
     Sigmoid,
+    Tanimoto,
     kernel,
 )
 from mercer.kernels.base import check_number
@@ -150,8 +156,8 @@ class FromMatrices(Kernel):
 
 
 # Kernels that read their points as they are given (strings, tables, indices), and those that read anything.
-_RAW = (FromFunction, FromFeatures, FromMatrices, Precomputed, On, Composed, Rescaled)
-_NEUTRAL = (Constant, Delta)
+_RAW = (FromDissimilarity, FromFunction, FromFeatures, FromMatrices, Precomputed, On, Composed, Rescaled, SetKernel)
+_NEUTRAL = (Categorical, Constant, Delta, Intersection, MinMax, Tanimoto)
 
 
 def compares_vectors(k: Kernel) -> bool:

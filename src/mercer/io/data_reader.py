@@ -31,6 +31,9 @@ class DataReader:
         "numbers",
         "entry",
         "tuple",
+        "set",
+        "frozenset",
+        "sets",
         "dict",
         "slice",
         "texts",
@@ -93,6 +96,16 @@ class DataReader:
 
     def _tuple(self, code: dict[str, Any]) -> Any:
         return tuple(as_list(self.read(code["tuple"])))
+
+    def _set(self, code: dict[str, Any]) -> Any:
+        return _hashed(set, self.read(code["set"]))
+
+    def _frozenset(self, code: dict[str, Any]) -> Any:
+        return _hashed(frozenset, self.read(code["frozenset"]))
+
+    def _sets(self, code: dict[str, Any]) -> Any:
+        kind = frozenset if code.get("frozen") is True else set
+        return [_hashed(kind, elements) for elements in as_list(self.read(code["sets"]))]
 
     def _dict(self, code: dict[str, Any]) -> Any:
         return {self.read(k): self.read(v) for k, v in map(as_pair, as_list(code["dict"]))}
@@ -221,3 +234,10 @@ class DataReader:
 
     def _dtype(self, code: dict[str, Any]) -> Any:
         return as_dtype(code["dtype"], "biufUSMmO")
+
+
+def _hashed(kind: type, elements: Any) -> Any:
+    try:
+        return kind(as_list(elements))
+    except TypeError:  # an element that no set can hold
+        raise strange(elements) from None

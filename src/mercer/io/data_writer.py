@@ -52,6 +52,8 @@ class DataWriter:
             return self._number(value, path)
         if kind in (list, tuple):
             return self._sequence(value, path)
+        if kind in (set, frozenset):
+            return {kind.__name__: self.write(_ordered(value), path)}
         if kind is dict:
             return {
                 "dict": [[self.write(k, path), self.write(v, f"{path}.{i}")] for i, (k, v) in enumerate(value.items())]
@@ -98,6 +100,8 @@ class DataWriter:
         if kind is list:
             lengths = self._put(np.array([len(v) for v in values], dtype=np.int64), f"{path}.lengths")
             return {"jagged": lengths, "entries": self.write([v for inner in values for v in inner], path)}
+        if kind in (set, frozenset):
+            return {"sets": self.write([_ordered(v) for v in values], path), "frozen": kind is frozenset}
         if kind is tuple and len({len(v) for v in values}) == 1 and len(values[0]):
             columns = [self.write(list(c), f"{path}.{i}") for i, c in enumerate(zip(*values, strict=True))]
             return {"columns": columns}
@@ -171,3 +175,8 @@ class DataWriter:
                 self.arrays[name] = array
                 self._known[id(array)] = array, {"array": name}
         return code
+
+
+def _ordered(elements: Any) -> list[Any]:
+    """Return the elements of a set in an order that is the same in every run."""
+    return sorted(elements, key=lambda v: (type(v).__name__, repr(v)))

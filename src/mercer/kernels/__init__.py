@@ -1,12 +1,14 @@
 """Kernels: the catalogue, the algebra and the proofs."""
 
-from mercer.kernels.algebra import Exponential, Geometric, Power, Product, Scaled, Sum
+from mercer.kernels.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.arccosine import ArcCosine
 from mercer.kernels.base import Kernel, kernel
 from mercer.kernels.constant import Constant
 from mercer.kernels.cosine import Cosine
-from mercer.kernels.delta import Delta
+from mercer.kernels.delta import Categorical, Delta
+from mercer.kernels.dissimilarity import FromDissimilarity
 from mercer.kernels.expression import parse_kernel
+from mercer.kernels.fingerprints import MinMax, Tanimoto
 from mercer.kernels.histogram import ChiSquared, Intersection
 from mercer.kernels.laplacian import Laplacian
 from mercer.kernels.lexicon import ExpressionError
@@ -18,8 +20,11 @@ from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.proof import Proof
 from mercer.kernels.pullback import Composed, Normalized, On, Rescaled
 from mercer.kernels.python import FromFeatures, FromFunction
+from mercer.kernels.rankings import Kendall, Mallows
 from mercer.kernels.rational import Cauchy, RationalQuadratic
 from mercer.kernels.rbf import RBF
+from mercer.kernels.series import Exponential, Geometric, PowerSeries
+from mercer.kernels.sets import SetKernel
 from mercer.kernels.sigmoid import Sigmoid
 from mercer.kernels.spectral import Spectral
 from mercer.kernels.spectral_mixture import SpectralMixture
@@ -52,6 +57,7 @@ __all__ = [
     "GappedKmers",
     "RBF",
     "ArcCosine",
+    "Categorical",
     "Cauchy",
     "ChiSquared",
     "Composed",
@@ -60,19 +66,24 @@ __all__ = [
     "Delta",
     "Exponential",
     "ExpressionError",
+    "FromDissimilarity",
     "FromFeatures",
     "FromFunction",
     "Geometric",
     "Intersection",
+    "Kendall",
     "Kernel",
     "Laplacian",
     "Linear",
+    "Mallows",
     "Matern",
+    "MinMax",
     "Normalized",
     "On",
     "Periodic",
     "Polynomial",
     "Power",
+    "PowerSeries",
     "Precomputed",
     "Product",
     "Proof",
@@ -80,11 +91,13 @@ __all__ = [
     "RationalQuadratic",
     "Rescaled",
     "Scaled",
+    "SetKernel",
     "Sigmoid",
     "Spectral",
     "SpectralMixture",
     "Stationary",
     "Sum",
+    "Tanimoto",
     "Wendland",
     "kernel",
     "kernel_from_state",

@@ -1,19 +1,17 @@
-"""Closure rules on values: sums, products, powers and limits of kernels (K3)."""
+"""Closure rules on values: sums, products and powers of kernels (K3); their limits are in `series.py`."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from mercer.features import ConvolvedLaw, MixtureLaw, combine
 from mercer.kernels.base import Kernel, check_number, is_whole, kernel
 from mercer.kernels.proof import Proof
-from mercer.points import Pair, Points, diagonal
+from mercer.points import Pair
 from mercer.points.dual import number
-from mercer.points.formula import NAMESPACE
 
 
 @kernel
@@ -155,58 +153,3 @@ class Postfix(Kernel):
     def _prefix(self) -> str:
         base: Kernel = self.base  # type: ignore[attr-defined]
         return f"({base!r})" if isinstance(base, Sum | Product | Scaled | Power) else repr(base)
-
-
-@kernel
-class Exponential(Postfix):
-    """exp(k(x, z)), the limit of sum_m k^m / m!."""
-
-    base: Kernel
-
-    def of(self, pair: Pair) -> Any:
-        value = self.base.of(pair)
-        return NAMESPACE.exp(value) if isinstance(value, float) else pair.xp.exp(value)
-
-    def _proof(self) -> Proof:
-        return self._rule("limit", "partial sums of k^m / m! are kernels and converge pointwise to exp(k).", self.base)
-
-    def __repr__(self) -> str:
-        return f"{self._prefix()}.exp()"
-
-
-@kernel
-class Geometric(Postfix):
-    """1 / (1 - k(x, z)), the limit of sum_m k^m where k(x, x) < 1 (then |k(x, z)| < 1 by Cauchy-Schwarz)."""
-
-    base: Kernel
-
-    def of(self, pair: Pair) -> Any:
-        below_one = _BelowOne(self.base)
-        return pair.outer(below_one) / (1.0 - self.base.of(pair))
-
-    def _proof(self) -> Proof:
-        return self._rule(
-            "limit",
-            "partial sums of k^m are kernels and converge to 1 / (1 - k) where k(x, x) < 1.",
-            self.base,
-        )
-
-    def __repr__(self) -> str:
-        return f"{self._prefix()}.geometric()"
-
-
-@dataclass(frozen=True)
-class _BelowOne:
-    """Ones, after checking that the geometric series converges."""
-
-    base: Kernel
-
-    def __call__(self, points: Points) -> Any:
-        d = diagonal(self.base.of, points)
-        top = float(d.max())
-        if top >= 1:
-            raise ValueError(
-                f"1 / (1 - k) converges only where k(x, x) < 1; here it reaches {top:.6g} at point {int(d.argmax())}. "
-                f"Use (a * k).geometric() with a < {1 / top:.6g}, or k.normalized() times a factor below 1."
-            )
-        return d * 0 + 1

@@ -29,6 +29,10 @@ _ELSEWHERE = {  # what other libraries and papers call some of ours
     "dotproduct": "Linear",
     "white": "Delta",
     "chi2": "ChiSquared",
+    "jaccard": "Tanimoto",
+    "ruzicka": "MinMax",
+    "tau": "Kendall",
+    "meanembedding": "SetKernel",
 }
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,

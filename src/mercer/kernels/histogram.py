@@ -52,16 +52,21 @@ class Intersection(Kernel):
 
     .. math:: k(x, z) = \sum_j \min(x_j, z_j)
 
+    On Python sets of hashable objects it is the number of common elements.
+
     Examples
     --------
     >>> from mercer.kernels import Intersection
     >>> Intersection()([[1.0, 2.0], [3.0, 0.0]])
     array([[3., 1.],
            [1., 3.]])
+    >>> Intersection()([{"a", "b"}, {"b", "c"}])
+    array([[2., 1.],
+           [1., 2.]])
     """
 
     def of(self, pair: Pair) -> Any:
-        return pair.through(non_negative).minimum
+        return pair.common if pair.sets else pair.through(non_negative).minimum
 
     def _proof(self) -> Proof:
         return self._axiom("feature map", "min(x, z) is the integral over t >= 0 of 1[t < x] 1[t < z].")

@@ -38,16 +38,7 @@ class Precomputed(Kernel):
     matrix: Any
 
     def _validate(self) -> None:
-        m = np.asarray(self.matrix)
-        if m.ndim != 2 or m.shape[0] != m.shape[1] or m.dtype.kind not in "fiub":
-            raise ValueError(
-                f"matrix of Precomputed must be a square matrix of numbers; it has shape {m.shape} and type {m.dtype}."
-            )
-        if not np.isfinite(m).all():
-            i, j = np.argwhere(~np.isfinite(m))[0]
-            raise ValueError(
-                f"matrix of Precomputed contains {m[i, j]} at ({i}, {j}); every similarity must be finite."
-            )
+        check_matrix(self, "matrix", self.matrix, "a square matrix of numbers")
 
     def of(self, pair: Pair) -> Any:
         m = np.asarray(self.matrix)
@@ -58,4 +49,16 @@ class Precomputed(Kernel):
             "given matrix",
             "numbers from outside prove nothing; verdict(k, indices) decides for this matrix.",
             own="unproven",
+        )
+
+
+def check_matrix(owner: Any, name: str, matrix: Any, what: str) -> None:
+    """Raise unless a parameter is a square matrix of finite numbers."""
+    m = np.asarray(matrix)
+    if m.ndim != 2 or m.shape[0] != m.shape[1] or m.dtype.kind not in "fiub":
+        raise ValueError(f"{name} of {type(owner).__name__} must be {what}; it has shape {m.shape} and type {m.dtype}.")
+    if not np.isfinite(m).all():
+        i, j = np.argwhere(~np.isfinite(m))[0]
+        raise ValueError(
+            f"{name} of {type(owner).__name__} contains {m[i, j]} at ({i}, {j}); every entry must be finite."
         )

@@ -246,6 +246,17 @@ class Traced(Pair):
             raise Untraceable("equality of objects has no symbolic form")
         return Formula("iszero", (self.l1(),))
 
+    @property
+    def sets(self) -> bool:
+        return self._points.sets
+
+    @property
+    def common(self) -> Any:
+        raise Untraceable("an intersection of sets has no symbolic form")
+
+    def sums(self, of: Callable[[Pair], Any]) -> Any:
+        raise Untraceable("a sum over the elements of bags has no symbolic form")
+
     def call(self, function: Callable[[Any, Any], float]) -> Any:
         raise Untraceable("a Python function of two points has no symbolic form")
 

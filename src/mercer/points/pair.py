@@ -13,6 +13,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
+from mercer.points import bags, members
 from mercer.points.lazy import cached_property
 from mercer.points.points import Points
 from mercer.points.threads import cores, inside, run
@@ -106,6 +107,20 @@ class Pair(ABC):
     def lookup(self, matrix: Any) -> Any:
         """Return matrix[x_i, z_j] for points that are indices."""
 
+    @property
+    @abstractmethod
+    def sets(self) -> bool:
+        """Whether the points are Python sets."""
+
+    @property
+    @abstractmethod
+    def common(self) -> Any:
+        """The numbers of common elements of points that are Python sets."""
+
+    @abstractmethod
+    def sums(self, of: Callable[[Pair], Any]) -> Any:
+        """Return the sum of a formula over all pairs of elements of two bags (points through `bagged`)."""
+
     @abstractmethod
     def differences(self, function: Callable[[Any], Any]) -> Any:
         """Return function(x_i - z_j) for each pair; `function` takes the differences as rows of a matrix."""
@@ -167,6 +182,17 @@ class _Real(Pair):
     def width(self) -> int:
         return self._left.width
 
+    @property
+    def sets(self) -> bool:
+        return self._left.sets
+
+    def _values(self, of: Callable[[Pair], Any], left: Points, right: Points) -> np.ndarray:
+        """Return a formula of all pairs of other points."""
+        from mercer.points.comparison import Comparison
+
+        values: np.ndarray = Comparison(of, left, right).dense()
+        return values
+
     def _stat(self, kind: str, scale: Any = 1.0) -> Any:
         key = (kind, scale if np.isscalar(scale) else tuple(scale))
         if key not in self._memo:
@@ -204,7 +230,15 @@ class Block(_Real):
         if self._left.numeric and self._right.numeric:
             apart = self.l1()
             return self.xp.astype(apart == 0, apart.dtype)
-        return (_tokens(self._left)[:, None] == _tokens(self._right)[None, :]).astype(np.float64)
+        left, right = _numbered(_tokens(self._left), _tokens(self._right))
+        return (left[:, None] == right[None, :]).astype(np.float64)
+
+    @property
+    def common(self) -> np.ndarray:
+        return members.common(self._left, self._right)
+
+    def sums(self, of: Callable[[Pair], Any]) -> np.ndarray:
+        return bags.sums(self._left.data, self._right.data, lambda x, z: self._values(of, x, z))
 
     def _compute(self, kind: str, scale: Any) -> Any:
         if self._left.foreign:
@@ -272,6 +306,13 @@ class Diagonal(_Real):
     def equal(self) -> Any:
         return 1.0
 
+    @property
+    def common(self) -> np.ndarray:
+        return np.asarray(self._left.values(members.sizes))
+
+    def sums(self, of: Callable[[Pair], Any]) -> np.ndarray:
+        return bags.own_sums(self._left.data, lambda x, z: self._values(of, x, z))
+
     def _compute(self, kind: str, scale: Any) -> Any:
         v = self._left.vectors
         if kind in ("sqdist", "l1", "chi2"):
@@ -334,6 +375,16 @@ def _tokens(points: Points) -> np.ndarray:
         item = item.tolist() if isinstance(item, np.ndarray) else item
         tokens[i] = tuple(item) if isinstance(item, list) else item
     return tokens
+
+
+def _numbered(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return equal objects as equal numbers, which are compared faster; the objects where they cannot be hashed."""
+    known: dict[Any, int] = {}
+    try:
+        numbers = np.array([known.setdefault(token, len(known)) for token in (*left, *right)])
+    except TypeError:
+        return left, right
+    return numbers[: len(left)], numbers[len(left) :]
 
 
 def _dense(points: Points) -> np.ndarray:

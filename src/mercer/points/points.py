@@ -96,6 +96,14 @@ class Points:
         except (TypeError, NoMatrix):
             return False
 
+    @cached_property
+    def sets(self) -> bool:
+        """Whether the points are Python sets, which are compared by their elements."""
+        if self.foreign or sparse.issparse(self.data) or getattr(self.data, "dtype", np.dtype(object)).kind != "O":
+            return False
+        first = Points(self.data[:1]) if hasattr(self.data, "columns") else self
+        return isinstance(first.items[0], set | frozenset)
+
     @property
     def dtype(self) -> Any:
         """The floating-point type of the vectors; float64 for points that are not vectors."""
@@ -223,7 +231,8 @@ class Points:
                     )
                 if not np.isfinite(found).all():
                     i = int(np.argmin(np.isfinite(found)))
-                    raise ValueError(f"{function!r} gives {found[i]} at point {i}; it must be finite.")
+                    name = getattr(function, "__qualname__", repr(function))
+                    raise ValueError(f"{name} gives {found[i]} at point {i}; it must be finite.")
             self._derived[function] = found
         return found
 
@@ -293,6 +302,10 @@ class _Taken(Points):
     @property
     def numeric(self) -> bool:
         return self._parent.numeric
+
+    @property
+    def sets(self) -> bool:
+        return self._parent.sets
 
     @property
     def dtype(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import numbers
 from collections.abc import Callable
@@ -22,7 +23,7 @@ def write_value(value: Any, name: str, arrays: Arrays, other: Other) -> Any:
     Parameters
     ----------
     value
-        None, a number, a text, bytes, an array of numbers, a slice, or lists and tuples of such.
+        None, a number, a text, bytes, an array of numbers, a slice, or lists, tuples and sets of such.
     name
         What the value is called, for the names of arrays.
     arrays
@@ -57,6 +58,9 @@ def write_value(value: Any, name: str, arrays: Arrays, other: Other) -> Any:
     if type(value) in (list, tuple):
         parts = [write_value(v, f"{name}.{i}", arrays, other) for i, v in enumerate(value)]
         return parts if type(value) is list else {"tuple": parts}
+    if type(value) in (set, frozenset):
+        parts = [write_value(v, f"{name}.{i}", arrays, other) for i, v in enumerate(value)]
+        return {type(value).__name__: sorted(parts, key=json.dumps)}  # in an order that does not depend on the run
     return other(value, name)
 
 
@@ -80,11 +84,21 @@ def read_value(code: Any, arrays: Arrays, other: Callable[[dict[str, Any]], Any]
             return inside.encode("latin-1")
         if kind == "tuple" and isinstance(inside, list):
             return tuple(read_value(v, arrays, other) for v in inside)
+        if kind in ("set", "frozenset") and isinstance(inside, list):
+            return _set(inside, arrays, other, frozenset if kind == "frozenset" else set)
         if kind == "slice" and isinstance(inside, list) and len(inside) == 3:
             return slice(*(read_value(v, arrays, other) for v in inside))
         if kind == "array":
             return stored(arrays, inside)
     return other(code)
+
+
+def _set(codes: list[Any], arrays: Arrays, other: Callable[[dict[str, Any]], Any], kind: type) -> Any:
+    elements = [read_value(code, arrays, other) for code in codes]
+    try:
+        return kind(elements)
+    except TypeError:
+        raise damaged("the elements of a set can be hashed", codes) from None
 
 
 def stored(arrays: Arrays, name: Any) -> np.ndarray:
@@ -108,8 +122,8 @@ def damaged(what: str, seen: Any) -> ValueError:
 def write_points(data: Any, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return the manifest of points, and put their numbers into `arrays`.
 
-    Matrices, sparse matrices, pandas and polars tables, and sequences of texts, numbers or tuples of them can be
-    written. Tensors are written as the NumPy arrays they hold.
+    Matrices, sparse matrices, pandas and polars tables, and sequences of texts, numbers, arrays, or tuples and sets of
+    them can be written. Tensors are written as the NumPy arrays they hold.
 
     Examples
     --------
@@ -143,8 +157,8 @@ def _items(items: list[Any], name: str, arrays: Arrays) -> list[Any]:
     def refuse(value: Any, where: str) -> Any:
         raise TypeError(
             f"{where} is a {type(value).__name__}, {value!r:.60}; only points that are numbers, texts, arrays of "
-            "numbers or tuples of them can be written as plain data. Replace the points by such, for instance by "
-            "indices into a list of your own."
+            "numbers, or tuples and sets of them can be written as plain data. Replace the points by such, for "
+            "instance by indices into a list of your own."
         )
 
     return [write_value(item, f"{name}.{i}", arrays, refuse) for i, item in enumerate(items)]

@@ -8,6 +8,7 @@ from mercer.rkhs.mercer_expansion import MercerExpansion, Truncation
 from mercer.rkhs.mercer_features import MercerFeatures
 from mercer.rkhs.outcome import HSICResult, MMDResult
 from mercer.rkhs.preimage import Preimages, preimages
+from mercer.rkhs.projection import Projected
 from mercer.rkhs.pruning import Pruned
 from mercer.rkhs.two_sample import mmd_test
 from mercer.rkhs.vector import RKHSVector
@@ -19,6 +20,7 @@ __all__ = [
     "MercerExpansion",
     "MercerFeatures",
     "Preimages",
+    "Projected",
     "Pruned",
     "RKHSFunction",
     "RKHSVector",

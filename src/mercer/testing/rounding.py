@@ -8,6 +8,7 @@ coarsely as the precision in question would (Monte Carlo arithmetic; Parker, 199
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,7 +18,7 @@ from scipy import sparse
 
 from mercer.kernels import Kernel
 from mercer.kernels.maps import Columns
-from mercer.points import Block, Comparison, PairRule, PointMap, Points, PointValues
+from mercer.points import Block, Comparison, Pair, PairRule, PointMap, Points, PointValues
 
 _DRAWS = 8
 _MARGIN = 16  # the largest of a few draws, times this, bounds what a correct evaluation may be off
@@ -203,6 +204,12 @@ class _RoundedBlock(Block):
         exact = kind in _OF_DIFFERENCES and not self._mapped
         sides = self if exact else self._near
         return self._arithmetic.statistic(kind, scale, sides._left, sides._right, exact, self._path)
+
+    def _values(self, of: Callable[[Pair], Any], left: Points, right: Points) -> np.ndarray:
+        arithmetic = copy(self._arithmetic)
+        arithmetic.strained = np.zeros((len(left), len(right)), bool)
+        block = _RoundedBlock(left, right, arithmetic.near(left), arithmetic.near(right), arithmetic)
+        return np.broadcast_to(np.asarray(of(block), dtype=np.float64), block.shape)
 
     @property
     def equal(self) -> Any:
