@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import stats
 from sklearn.preprocessing import StandardScaler
 
+from graph_samples import molecules
 from mercer.features import DiscreteLaw
 from mercer.kernels import (
     RBF,
@@ -37,7 +38,9 @@ from mercer.kernels import (
     Sigmoid,
     SpectralMixture,
     Stationary,
+    WeisfeilerLehman,
     Wendland,
+    WLOptimalAssignment,
 )
 
 # -- points -----------------------------------------------------------------------------------------------
@@ -171,6 +174,9 @@ CATALOGUE = [
     Sample(FromFeatures(letter_counts, each=True), words),
     Sample(FromFeatures(StandardScaler().fit(vectors())), name="FromFeatures(transformer)"),
     Sample(FromFunction(shared_letters), words),
+    Sample(WeisfeilerLehman(), molecules),
+    Sample(WeisfeilerLehman(h=2, edge_labels=True, counted="edges"), molecules),
+    Sample(WLOptimalAssignment(h=2), molecules),
     Sample(Stationary.from_spectral(stats.norm()), name="Spectral(norm)"),
     Sample(Stationary.from_spectral(stats.laplace(scale=0.5)), name="Spectral(laplace)"),
     Sample(Stationary.from_spectral(stats.uniform(-1, 2)), name="Spectral(uniform)"),
@@ -207,6 +213,7 @@ ALGEBRA = [
     Sample((RBF("auto") * Linear()).normalized() + Matern(2.5, "median") ** 2),
     Sample(RBF(10.0).on("age") * Delta().on("town") + RBF("median").on(["age", "income"]), table),
     Sample(RBF(1.0) + Sigmoid(gamma=0.1)),
+    Sample(0.5 * WeisfeilerLehman(h=1).normalized() + WLOptimalAssignment(h=1) ** 2, molecules),
     Sample(Precomputed(SIMILARITIES) * 0.5 + Delta(), indices, name="Precomputed + Delta"),
 ]
 

@@ -29,10 +29,13 @@ from mercer.kernels import (
     Sigmoid,
     SpectralMixture,
     Stationary,
+    WeisfeilerLehman,
     Wendland,
+    WLOptimalAssignment,
     kernel,
     parse_kernel,
 )
+from mercer.points import Graph
 from mercer.rkhs import (
     MercerExpansion,
     MercerFeatures,
@@ -87,6 +90,7 @@ __all__ = [
     "FromFunction",
     "GaussianProcessRegressor",
     "Gram",
+    "Graph",
     "Intersection",
     "Kernel",
     "KernelCCA",
@@ -133,6 +137,8 @@ __all__ = [
     "TableEncoder",
     "TaylorFeatures",
     "Verdict",
+    "WLOptimalAssignment",
+    "WeisfeilerLehman",
     "Wendland",
     "auto",
     "hsic_test",

@@ -25,7 +25,10 @@ class _Plain(Block):
         return self._memo[map]
 
     def _compute(self, kind: str, scale: Any) -> Any:
-        x, z = self._left.vectors, self._right.vectors
+        left, right = self._left, self._right
+        if left.named and right.named:
+            left, right = left.numbered(right)
+        x, z = left.vectors, right.vectors
         if sparse.issparse(x) or sparse.issparse(z):
             return _sparse(kind, sparse.csr_array(x, dtype=np.float64), sparse.csr_array(z, dtype=np.float64), scale)
         x, z = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)

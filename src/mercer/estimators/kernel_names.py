@@ -157,9 +157,13 @@ _NEUTRAL = (Constant, Delta)
 def compares_vectors(k: Kernel) -> bool:
     """Return whether every part of a kernel reads its points as rows of numbers, so that X may become a matrix."""
     leaves = list(_leaves(k))
-    if any(isinstance(leaf, _RAW) or not (isinstance(leaf, _NEUTRAL) or _traceable(leaf)) for leaf in leaves):
+    if any(_is_raw(leaf) or not (isinstance(leaf, _NEUTRAL) or _traceable(leaf)) for leaf in leaves):
         return False
     return not all(isinstance(leaf, _NEUTRAL) for leaf in leaves)
+
+
+def _is_raw(k: Kernel) -> bool:
+    return isinstance(k, _RAW) or k._of_objects
 
 
 def _leaves(k: Kernel) -> Any:

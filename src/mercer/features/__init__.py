@@ -3,6 +3,7 @@
 from mercer.features.combine import TensorFeatures
 from mercer.features.fourier import RandomFourier
 from mercer.features.monomials import Monomials
+from mercer.features.named import NamedFeatures
 from mercer.features.spectral import (
     ConvolvedLaw,
     DiscreteLaw,
@@ -26,6 +27,7 @@ __all__ = [
     "LinearImage",
     "MixtureLaw",
     "Monomials",
+    "NamedFeatures",
     "RandomFourier",
     "ShiftedGaussian",
     "SpectralLaw",

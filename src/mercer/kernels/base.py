@@ -49,6 +49,7 @@ class Kernel(ABC):
     """
 
     _fixed: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula rather than enter it
+    _of_objects: ClassVar[bool] = False  # whether the points are graphs or other objects rather than rows of numbers
 
     # -- what a kernel defines --------------------------------------------------------------------------
 
