@@ -77,12 +77,20 @@ def _peer_assignment(h: int) -> Any:
     return WeisfeilerLehmanOptimalAssignment(n_iter=h)
 
 
+def _peer_paths() -> Any:
+    from grakel.kernels import ShortestPath
+
+    return ShortestPath(with_labels=True)
+
+
 # Row: data, our kernel, GraKeL's, how many times as fast ours is to be.
 MATRICES: dict[str, tuple[str, mercer.Kernel, Callable[[], Any], float]] = {
     "nci1 WL": ("nci1", mercer.WeisfeilerLehman(5), lambda: _peer_wl(5), 20.0),
     "enzymes WL": ("enzymes", mercer.WeisfeilerLehman(5), lambda: _peer_wl(5), 5.0),
     "mutag WL": ("mutag", mercer.WeisfeilerLehman(5), lambda: _peer_wl(5), 5.0),
     "enzymes WL-OA": ("enzymes", mercer.WLOptimalAssignment(5), lambda: _peer_assignment(5), 5.0),
+    "enzymes shortest path": ("enzymes", mercer.ShortestPath(), _peer_paths, 10.0),
+    "nci1 shortest path": ("nci1", mercer.ShortestPath(), _peer_paths, 10.0),
 }
 
 

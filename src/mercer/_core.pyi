@@ -177,3 +177,12 @@ def band_product(values: _Floats, first: int, v: _Floats, out: _Floats) -> None:
 def resolvent(
     below: _Floats, inverse: _Floats, right: _Floats, q: _Floats, squares: _Floats, values: _Floats
 ) -> None: ...
+def path_counts(
+    start: NDArray[Any],
+    arc_start: NDArray[Any],
+    target: NDArray[Any],
+    label: NDArray[Any],
+    first: int,
+    last: int,
+    longest: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]: ...

@@ -7,7 +7,7 @@ from mercer.kernels.constant import Constant
 from mercer.kernels.cosine import Cosine
 from mercer.kernels.delta import Delta
 from mercer.kernels.expression import parse_kernel
-from mercer.kernels.graphs import WeisfeilerLehman, WLOptimalAssignment
+from mercer.kernels.graphs import ShortestPath, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.histogram import ChiSquared, Intersection
 from mercer.kernels.laplacian import Laplacian
 from mercer.kernels.lexicon import ExpressionError
@@ -59,6 +59,7 @@ __all__ = [
     "RationalQuadratic",
     "Rescaled",
     "Scaled",
+    "ShortestPath",
     "Sigmoid",
     "Spectral",
     "SpectralMixture",

@@ -1,5 +1,6 @@
 """Kernels on graphs."""
 
+from mercer.kernels.graphs.shortest_path import ShortestPath
 from mercer.kernels.graphs.weisfeiler_lehman import WeisfeilerLehman, WLOptimalAssignment
 
-__all__ = ["WLOptimalAssignment", "WeisfeilerLehman"]
+__all__ = ["ShortestPath", "WLOptimalAssignment", "WeisfeilerLehman"]
