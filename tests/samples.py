@@ -42,6 +42,7 @@ from mercer.kernels import (
     WeisfeilerLehman,
     Wendland,
     WLOptimalAssignment,
+    WLSlicedWasserstein,
 )
 
 # -- points -----------------------------------------------------------------------------------------------
@@ -179,6 +180,8 @@ CATALOGUE = [
     Sample(WeisfeilerLehman(h=2, edge_labels=True, counted="edges"), molecules),
     Sample(WLOptimalAssignment(h=2), molecules),
     Sample(ShortestPath(), molecules),
+    Sample(WLSlicedWasserstein(), molecules),
+    Sample(WLSlicedWasserstein(h=0, scale=0.5, directions=3), molecules),
     Sample(Stationary.from_spectral(stats.norm()), name="Spectral(norm)"),
     Sample(Stationary.from_spectral(stats.laplace(scale=0.5)), name="Spectral(laplace)"),
     Sample(Stationary.from_spectral(stats.uniform(-1, 2)), name="Spectral(uniform)"),

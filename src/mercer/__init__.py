@@ -33,6 +33,7 @@ from mercer.kernels import (
     WeisfeilerLehman,
     Wendland,
     WLOptimalAssignment,
+    WLSlicedWasserstein,
     kernel,
     parse_kernel,
 )
@@ -140,6 +141,7 @@ __all__ = [
     "TaylorFeatures",
     "Verdict",
     "WLOptimalAssignment",
+    "WLSlicedWasserstein",
     "WeisfeilerLehman",
     "Wendland",
     "auto",

@@ -7,7 +7,7 @@ from mercer.kernels.constant import Constant
 from mercer.kernels.cosine import Cosine
 from mercer.kernels.delta import Delta
 from mercer.kernels.expression import parse_kernel
-from mercer.kernels.graphs import ShortestPath, WeisfeilerLehman, WLOptimalAssignment
+from mercer.kernels.graphs import ShortestPath, WeisfeilerLehman, WLOptimalAssignment, WLSlicedWasserstein
 from mercer.kernels.histogram import ChiSquared, Intersection
 from mercer.kernels.laplacian import Laplacian
 from mercer.kernels.lexicon import ExpressionError
@@ -66,6 +66,7 @@ __all__ = [
     "Stationary",
     "Sum",
     "WLOptimalAssignment",
+    "WLSlicedWasserstein",
     "WeisfeilerLehman",
     "Wendland",
     "kernel",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mercer.kernels.graphs.hashing import hashed
 from mercer.points import Points
@@ -87,6 +88,29 @@ class Union(Sequence[Graph]):
     def weights(self) -> np.ndarray:
         """The weights of the edges."""
         return np.concatenate([np.ones(len(g.edges)) if g.weights is None else g.weights for g in self._graphs])
+
+    @cached_property
+    def attributes(self) -> np.ndarray:
+        """The attributes of the nodes, one row each."""
+        width = next((g.attributes.shape[1] for g in self._graphs if g.attributes is not None), 0)
+        for i, g in enumerate(self._graphs):
+            if not width or (g.size and (g.attributes is None or g.attributes.shape[1] != width)):
+                has = "no" if g.attributes is None else str(g.attributes.shape[1])
+                raise ValueError(
+                    f"graph {i} has {has} attributes; this kernel compares the attributes of nodes, of which all "
+                    "graphs must have equally many: Graph(edges, labels, attributes=...)."
+                )
+        return np.concatenate([g.attributes if g.size else np.empty((0, width)) for g in self._graphs])
+
+    @cached_property
+    def mean(self) -> Any:
+        """The matrix that takes the mean of the neighbours of each node, itself where there are none."""
+        arcs, n = self.arcs, int(self.starts[-1])
+        degree = np.diff(arcs.starts)
+        alone = np.flatnonzero(degree == 0)
+        rows, columns = np.concatenate([arcs.source, alone]), np.concatenate([arcs.target, alone])
+        values = 1.0 / np.maximum(degree, 1)
+        return sparse.csr_array((values[rows], (rows, columns)), shape=(n, n))
 
     @cached_property
     def arcs(self) -> Arcs:
