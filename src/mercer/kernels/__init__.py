@@ -7,7 +7,14 @@ from mercer.kernels.constant import Constant
 from mercer.kernels.cosine import Cosine
 from mercer.kernels.delta import Delta
 from mercer.kernels.expression import parse_kernel
-from mercer.kernels.graphs import RandomWalk, ShortestPath, WeisfeilerLehman, WLOptimalAssignment, WLSlicedWasserstein
+from mercer.kernels.graphs import (
+    Graphlets,
+    RandomWalk,
+    ShortestPath,
+    WeisfeilerLehman,
+    WLOptimalAssignment,
+    WLSlicedWasserstein,
+)
 from mercer.kernels.histogram import ChiSquared, Intersection
 from mercer.kernels.laplacian import Laplacian
 from mercer.kernels.lexicon import ExpressionError
@@ -42,6 +49,7 @@ __all__ = [
     "FromFeatures",
     "FromFunction",
     "Geometric",
+    "Graphlets",
     "Intersection",
     "Kernel",
     "Laplacian",
