@@ -57,7 +57,7 @@ def _nodes(k: Kernel):
 
 RULES = {"Sum", "Product", "Scaled", "Power", "Normalized", "On"}
 FINITE = {"Linear", "Polynomial", "Cosine", "Constant", "FromFeatures", "Composed", "Rescaled", *RULES}
-FINITE |= {"Graphlets", "ShortestPath", "WeisfeilerLehman", "WLOptimalAssignment"}
+FINITE |= {"Graphlets", "Propagation", "ShortestPath", "WeisfeilerLehman", "WLOptimalAssignment"}
 STATIONARY = {"RBF", "Laplacian", "Matern", "RationalQuadratic", "Cauchy", "Periodic", "Spectral", "SpectralMixture"}
 
 

@@ -29,6 +29,7 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.features.combine": ("ConstantColumn", "Times"),
     "mercer.kernels.maps": ("Applied", "Columns", "Mapped"),
     "mercer.kernels.graphs.graphlets": ("Induced",),
+    "mercer.kernels.graphs.propagation": ("Binned",),
     "mercer.kernels.graphs.shortest_path": ("Paths",),
     "mercer.kernels.graphs.weisfeiler_lehman": ("Copies", "Refined"),
     "mercer.points": ("Graph",),

@@ -9,6 +9,7 @@ from mercer.kernels.delta import Delta
 from mercer.kernels.expression import parse_kernel
 from mercer.kernels.graphs import (
     Graphlets,
+    Propagation,
     RandomWalk,
     ShortestPath,
     WeisfeilerLehman,
@@ -63,6 +64,7 @@ __all__ = [
     "Precomputed",
     "Product",
     "Proof",
+    "Propagation",
     "Radial",
     "RandomWalk",
     "RationalQuadratic",
