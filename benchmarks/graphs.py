@@ -146,13 +146,15 @@ def _assignment(h: int) -> mercer.Kernel:
 
 
 def _attributes() -> list[mercer.Kernel]:
-    """Return the kernels on attributes: with fewer and more rounds, at a third of the median distance and at it."""
+    """Return the kernels on attributes: with fewer and more rounds, at the median distance and at a third of it."""
     graphs, _ = load("enzymes_attr")
-    found: list[mercer.Kernel] = []
-    for h in (0, 1):
-        kernel = mercer.WLSlicedWasserstein(h).resolve(graphs)
-        found += [kernel.replace(scale=kernel.scale / times) for times in (1.0, 3.0)]  # type: ignore[attr-defined]
-    return found
+    median = [mercer.WLSlicedWasserstein(h).resolve(graphs) for h in (0, 1)]
+    return [kernel.replace(scale=kernel.scale / times) for kernel in median for times in (1.0, 3.0)]
+
+
+def _both() -> list[mercer.Kernel]:
+    """Return sums of kernels on attributes and on labels."""
+    return [kernel + 0.2 * _assignment(h) for kernel in _attributes() for h in (2, 3)]
 
 
 # Row: data, the kernels to choose from, what is published, and the accuracy in per cent it is held to.
@@ -163,6 +165,7 @@ ACCURACIES: dict[str, tuple[str, Callable[[], list[mercer.Kernel]], str, float |
     "enzymes accuracy, WL-OA": ("enzymes", lambda: [_assignment(h) for h in ROUNDS], "WL-OA 56.4, WWL 59.1", 56.0),
     "nci1 accuracy, WL-OA": ("nci1", lambda: [_assignment(h) for h in (4, 5, 6)], "WL-OA 85.0, WWL 85.8", 85.0),
     "enzymes with attributes, sliced Wasserstein": ("enzymes_attr", _attributes, "WWL 73.3", 73.0),
+    "enzymes with attributes and labels": ("enzymes_attr", _both, "WWL 73.3", 73.0),
 }
 
 
