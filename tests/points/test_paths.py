@@ -11,14 +11,14 @@ RIGHT = {"starts": [0, 3], "arc_starts": [0, 1, 3, 4], "target": [1, 0, 2, 1], "
 
 def test_lengths_are_bounded_and_parts_make_the_whole():
     given = [np.array(v) for v in RIGHT.values()]
-    assert path_counts(*given, longest=1).count.tolist() == [2, 1, 1]
+    assert path_counts(*given, longest=1).number.tolist() == [2, 1, 1]
     many = 2000  # graphs, which are shared among threads
     starts = np.arange(many + 1) * 3
     arc_starts = np.concatenate([given[1][:-1] + 4 * i for i in range(many)] + [[4 * many]])
     target = np.concatenate([given[2] + 3 * i for i in range(many)])
     found = path_counts(starts, arc_starts, target, np.tile(given[3], many))
     np.testing.assert_array_equal(found.graph, np.repeat(np.arange(many), 5))
-    np.testing.assert_array_equal(found.count, np.tile(path_counts(*given).count, many))
+    np.testing.assert_array_equal(found.number, np.tile(path_counts(*given).number, many))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class PathCounts(NamedTuple):
     start: np.ndarray
     end: np.ndarray
     length: np.ndarray
-    count: np.ndarray
+    number: np.ndarray
 
 
 def path_counts(
@@ -45,7 +45,9 @@ def path_counts(
     >>> np.column_stack(path[1:]).tolist()  # 0 - 0 - 1
     [[0, 0, 1, 2], [0, 1, 1, 1], [0, 1, 2, 1], [1, 0, 1, 1], [1, 0, 2, 1]]
     """
-    arrays = [np.ascontiguousarray(a, dtype=np.int64) for a in (starts, arc_starts, target, label)]
+    nodes, begin, end, named = (np.ascontiguousarray(a, dtype=np.int64) for a in (starts, arc_starts, target, label))
     most = len(label) if longest is None else longest
-    parts = run(lambda part: _core.path_counts(*arrays, part.start, part.stop, most), shares(len(starts) - 1))
+    parts = run(
+        lambda part: _core.path_counts(nodes, begin, end, named, part.start, part.stop, most), shares(len(starts) - 1)
+    )
     return PathCounts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -26,7 +26,7 @@ _LEFT = 1e-17  # share of the sum that the terms left out may have
 class RandomWalk(GraphKernel):
     r"""The geometric random-walk kernel: walks with equal labels in both graphs (Gaertner, Flach and Wrobel, 2003).
 
-    .. math:: k(G, G') = \sum_{m=0}^{\infty} \lambda^m \sum_{l = (l_0, \ldots, l_m)} w_l(G) \, w_l(G')
+    .. math:: k(G, G') = \sum_{m \ge 0} \lambda^m \sum_{l = (l_0, \ldots, l_m)} w_l(G) \, w_l(G')
 
     w_l counts the walks of m edges along which the nodes have these labels, each as the product of the weights of its
     edges. Graphs without labels have one label.

@@ -73,7 +73,7 @@ class Paths:
         offset = first[found.graph]
         ends = paired(hashes[offset + found.start], hashes[offset + found.end])
         starts = np.searchsorted(found.graph, np.arange(len(union) + 1))
-        return bags(names(paired(ends, found.length.view(np.uint64))), starts, found.count)
+        return bags(names(paired(ends, found.length.view(np.uint64))), starts, found.number)
 
 
 def _numbered(union: Union) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
