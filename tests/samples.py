@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import stats
 from sklearn.preprocessing import StandardScaler
 
+from graph_samples import molecules
 from mercer.features import DiscreteLaw
 from mercer.kernels import (
     RBF,
@@ -30,6 +31,7 @@ from mercer.kernels import (
     FromFunction,
     GappedKmers,
     GlobalAlignment,
+    Graphlets,
     Intersection,
     Kendall,
     Kernel,
@@ -44,8 +46,11 @@ from mercer.kernels import (
     Polynomial,
     PowerSeries,
     Precomputed,
+    Propagation,
+    RandomWalk,
     RationalQuadratic,
     SetKernel,
+    ShortestPath,
     Sigmoid,
     SmithWaterman,
     SpectralMixture,
@@ -55,7 +60,10 @@ from mercer.kernels import (
     Tanimoto,
     TextNGrams,
     WeightedDegree,
+    WeisfeilerLehman,
     Wendland,
+    WLOptimalAssignment,
+    WLSlicedWasserstein,
 )
 
 # -- points -----------------------------------------------------------------------------------------------
@@ -267,6 +275,17 @@ CATALOGUE = [
     Sample(GlobalAlignment(2.0), waves),
     Sample(GlobalAlignment(2.0, divisible=False), waves),
     Sample(GappedKmers(4, 3, reverse_complement=True), dna),
+    Sample(WeisfeilerLehman(), molecules),
+    Sample(WeisfeilerLehman(h=2, edge_labels=True, counted="edges"), molecules),
+    Sample(WLOptimalAssignment(h=2), molecules),
+    Sample(ShortestPath(), molecules),
+    Sample(Propagation(), molecules),
+    Sample(Propagation(h=1, width=0.5, attributes=True, draws=3), molecules),
+    Sample(Graphlets(), molecules),
+    Sample(Graphlets(size=4), molecules),
+    Sample(RandomWalk(), molecules),
+    Sample(WLSlicedWasserstein(), molecules),
+    Sample(WLSlicedWasserstein(h=0, scale=0.5, directions=3), molecules),
     Sample(Stationary.from_spectral(stats.norm()), name="Spectral(norm)"),
     Sample(Stationary.from_spectral(stats.laplace(scale=0.5)), name="Spectral(laplace)"),
     Sample(Stationary.from_spectral(stats.uniform(-1, 2)), name="Spectral(uniform)"),
@@ -314,6 +333,7 @@ ALGEBRA = [
     Sample(Kendall() * Mallows(0.5) + Tanimoto(), rankings),
     Sample(RBF(1.0) + Sigmoid(gamma=0.1)),
     Sample(Spectrum(3).normalized() + 0.5 * GappedKmers(5, 1).normalized(), dna),
+    Sample(0.5 * WeisfeilerLehman(h=1).normalized() + WLOptimalAssignment(h=1) ** 2, molecules),
     Sample(Precomputed(SIMILARITIES) * 0.5 + Delta(), indices, name="Precomputed + Delta"),
 ]
 

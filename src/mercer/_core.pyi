@@ -213,3 +213,12 @@ def align(
     right_starts: NDArray[Any],
     out: _Floats,
 ) -> None: ...
+def path_counts(
+    start: NDArray[Any],
+    arc_start: NDArray[Any],
+    target: NDArray[Any],
+    label: NDArray[Any],
+    first: int,
+    last: int,
+    longest: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]: ...

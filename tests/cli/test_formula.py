@@ -26,6 +26,7 @@ def test_no_latex_is_left(kind):
         (r"x^{10} y^3 z^{-\alpha}", "x^10 y³ z^(-α)"),
         (r"\langle x, z \rangle^p, \quad p \ge 1", "<x, z>^p,  p ≥ 1"),
         (r"\left( s_{qj} \right)", "( s_qj )"),
+        (r"\sum_{m \ge 0} \lambda^m, \qquad v \in G, \ldots", "Σ_m ≥ 0 λ^m,  v ∈ G, ..."),
         (r"\unknown(x)", "unknown(x)"),
     ],
 )

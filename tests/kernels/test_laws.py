@@ -57,8 +57,8 @@ def _nodes(k: Kernel):
 
 RULES = {"Sum", "Product", "Scaled", "Power", "Normalized", "On"}
 FINITE = {"Linear", "Polynomial", "Cosine", "Constant", "FromFeatures", "Composed", "Rescaled", *RULES}
-FINITE |= {"Spectrum", "TextNGrams"}
-FINITE |= {"Kendall", "PowerSeries"}
+FINITE |= {"Kendall", "PowerSeries", "Spectrum", "TextNGrams"}
+FINITE |= {"Graphlets", "Propagation", "ShortestPath", "WeisfeilerLehman", "WLOptimalAssignment"}
 STATIONARY = {"RBF", "Laplacian", "Matern", "RationalQuadratic", "Cauchy", "Periodic", "Spectral", "SpectralMixture"}
 
 

@@ -17,6 +17,7 @@
 #include "engine.hpp"
 #include "ridge_module.hpp"
 #include "linear_module.hpp"
+#include "paths_module.hpp"
 #include "smo_module.hpp"
 #include "strings_module.hpp"
 
@@ -441,6 +442,7 @@ NB_MODULE(_core, module) {
   bind_linear(module, isa());
   bind_ridge(module, isa());
   bind_strings(module, isa());
+  bind_paths(module);
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("has_coarse", &has_coarse, "Whether inner products of coarse points are at hand.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);

@@ -8,6 +8,7 @@ import re
 _SIGNS = {  # other commands are written as their name: exp, min
     "alpha": "α", "gamma": "γ", "mu": "μ", "nu": "ν", "pi": "π", "theta": "θ", "Gamma": "Γ", "Phi": "Φ", "psi": "ψ",
     "sum": "Σ", "le": "≤", "ge": "≥", "angle": "∠", "rho": "ρ", "lfloor": "⌊", "rfloor": "⌋", "quad": "  ",
+    "qquad": "  ", "lambda": "λ", "ldots": "...", "in": "∈",
 }  # fmt: skip
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"  # a group in braces, which may hold groups of its own

@@ -130,6 +130,11 @@ def _check_model(model: Any) -> None:
     if "_kind" in found:
         require(found["_kind"] in _KINDS, f"_kind of {name} is one of {', '.join(_KINDS)}")
         _check_points(found, name)
+    if "names_" in found:
+        names = found["names_"]
+        right = callable(found.get("map")) and isinstance(names, np.ndarray) and names.dtype == np.int64
+        right = right and names.ndim == 1 and bool(np.all(names[:-1] < names[1:]))
+        require(right, f"names_ of {name} are whole numbers in ascending order")
     if "shape_fit_" in found:
         _check_shapes(found, name)
     if "_normalised" in found:

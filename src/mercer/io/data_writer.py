@@ -99,15 +99,18 @@ class DataWriter:
             return {"texts": self._texts(values, path)}
         if kind is list:
             lengths = self._put(np.array([len(v) for v in values], dtype=np.int64), f"{path}.lengths")
-            return {"jagged": lengths, "entries": self.write([v for inner in values for v in inner], path)}
+            entries = [v for inner in values for v in inner]
+            return {"jagged": lengths, "entries": self.write(entries, f"{path}.entries")}  # texts have lengths, too
         if kind in (set, frozenset):
             return {"sets": self.write([_ordered(v) for v in values], path), "frozen": kind is frozenset}
         if kind is tuple and len({len(v) for v in values}) == 1 and len(values[0]):
             columns = [self.write(list(c), f"{path}.{i}") for i, c in enumerate(zip(*values, strict=True))]
             return {"columns": columns}
-        entry = entry_of(kind) if hasattr(kind, "_fields") or hasattr(kind, "__dataclass_fields__") else None
+        rows = any(hasattr(kind, mark) for mark in ("_fields", "__dataclass_fields__", "_of_parts"))
+        entry = entry_of(kind) if rows else None
         if entry is not None and entry.arguments:
-            columns = [self.write([getattr(v, a) for v in values], f"{path}.{a}") for a in entry.arguments]
+            parts = [entry.parts(v, path) for v in values]
+            columns = [self.write([part[a] for part in parts], f"{path}.{a}") for a in entry.arguments]
             return {"columns": columns, "class": entry.name, "arguments": list(entry.arguments)}
         return None
 

@@ -78,6 +78,8 @@ def sample(model: Any) -> Any:
     function = found.get("func")
     if not _ours(model) or not (function is None or _ours(function)) or "_precomputed" in found:
         return None  # only its owner knows what it takes
+    if "names_" in found:
+        return None  # the map of named features knows what objects it takes
     for name in _INSIDE:
         if name in found:
             return sample(found[name])

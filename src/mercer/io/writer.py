@@ -158,6 +158,11 @@ def _refusal(value: Any, path: str) -> Exception:
         return NotRegistered(
             f"{path} is a {cls.__qualname__}, which model files do not hold; save its best_estimator_."
         )
+    if all(hasattr(value, part) for part in ("nodes", "edges", "is_directed")):
+        return NotRegistered(
+            f"{path} is a {cls.__module__}.{cls.__qualname__}; model files hold graphs as mercer.Graph: fit the model "
+            "to [mercer.Graph.of(g) for g in X]."
+        )
     if hasattr(value, "__next__"):
         return TypeError(f"{path} is a {cls.__qualname__}, which is used up once it is read; pass a list instead.")
     return NotRegistered(

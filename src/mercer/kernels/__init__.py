@@ -9,6 +9,15 @@ from mercer.kernels.delta import Categorical, Delta
 from mercer.kernels.dissimilarity import FromDissimilarity
 from mercer.kernels.expression import parse_kernel
 from mercer.kernels.fingerprints import MinMax, Tanimoto
+from mercer.kernels.graphs import (
+    Graphlets,
+    Propagation,
+    RandomWalk,
+    ShortestPath,
+    WeisfeilerLehman,
+    WLOptimalAssignment,
+    WLSlicedWasserstein,
+)
 from mercer.kernels.histogram import ChiSquared, Intersection
 from mercer.kernels.laplacian import Laplacian
 from mercer.kernels.lexicon import ExpressionError
@@ -70,6 +79,7 @@ __all__ = [
     "FromFeatures",
     "FromFunction",
     "Geometric",
+    "Graphlets",
     "Intersection",
     "Kendall",
     "Kernel",
@@ -87,17 +97,23 @@ __all__ = [
     "Precomputed",
     "Product",
     "Proof",
+    "Propagation",
     "Radial",
+    "RandomWalk",
     "RationalQuadratic",
     "Rescaled",
     "Scaled",
     "SetKernel",
+    "ShortestPath",
     "Sigmoid",
     "Spectral",
     "SpectralMixture",
     "Stationary",
     "Sum",
     "Tanimoto",
+    "WLOptimalAssignment",
+    "WLSlicedWasserstein",
+    "WeisfeilerLehman",
     "Wendland",
     "kernel",
     "kernel_from_state",

@@ -49,7 +49,7 @@ class Kernel(ABC):
     """
 
     _fixed: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula rather than enter it
-    _of_objects: ClassVar[bool] = False  # whether points are objects (strings, ...), never rows of one matrix
+    _of_objects: ClassVar[bool] = False  # whether points are strings, graphs, ...: never rows of one matrix
 
     # -- what a kernel defines --------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from mercer.points.coarse import Coarse
 from mercer.points.comparison import Comparison, diagonal
 from mercer.points.formula import Formula, Untraceable, trace
+from mercer.points.graph import Graph
 from mercer.points.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
 from mercer.points.points import Points
 
@@ -12,6 +13,7 @@ __all__ = [
     "Comparison",
     "Diagonal",
     "Formula",
+    "Graph",
     "Pair",
     "PairRule",
     "PointMap",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.points.graph import Graph
 from mercer.points.points import is_foreign
 
 Arrays = dict[str, np.ndarray]
@@ -122,8 +123,8 @@ def damaged(what: str, seen: Any) -> ValueError:
 def write_points(data: Any, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return the manifest of points, and put their numbers into `arrays`.
 
-    Matrices, sparse matrices, pandas and polars tables, and sequences of texts, numbers, arrays, or tuples and sets of
-    them can be written. Tensors are written as the NumPy arrays they hold.
+    Matrices, sparse matrices, pandas and polars tables, and sequences of texts, numbers, arrays, graphs, or tuples and
+    sets of them can be written. Tensors are written as the NumPy arrays they hold.
 
     Examples
     --------
@@ -154,14 +155,18 @@ def write_points(data: Any, name: str, arrays: Arrays) -> dict[str, Any]:
 
 
 def _items(items: list[Any], name: str, arrays: Arrays) -> list[Any]:
-    def refuse(value: Any, where: str) -> Any:
+    def other(value: Any, where: str) -> Any:
+        if isinstance(value, Graph):
+            return {
+                "graph": [write_value(part, f"{where}.{i}", arrays, other) for i, part in enumerate(value.arguments)]
+            }
         raise TypeError(
-            f"{where} is a {type(value).__name__}, {value!r:.60}; only points that are numbers, texts, arrays of "
-            "numbers, or tuples and sets of them can be written as plain data. Replace the points by such, for "
-            "instance by indices into a list of your own."
+            f"{where} is a {type(value).__name__}, {value!r:.60}; only points that are numbers, texts, graphs "
+            "(mercer.Graph), arrays of numbers, or tuples and sets of them can be written as plain data. Replace the "
+            "points by such, for instance by indices into a list of your own."
         )
 
-    return [write_value(item, f"{name}.{i}", arrays, refuse) for i, item in enumerate(items)]
+    return [write_value(item, f"{name}.{i}", arrays, other) for i, item in enumerate(items)]
 
 
 def _write_table(table: Any, name: str, arrays: Arrays) -> dict[str, Any]:
@@ -199,12 +204,15 @@ def read_points(manifest: Any, arrays: Arrays) -> Any:
 
 
 def _plain_items(items: Any, arrays: Arrays) -> list[Any]:
-    def refuse(code: dict[str, Any]) -> Any:
-        raise damaged("a point is a number, a text, an array or a tuple of them", code)
+    def other(code: dict[str, Any]) -> Any:
+        parts = code.get("graph")
+        if len(code) != 1 or not isinstance(parts, list):
+            raise damaged("a point is a number, a text, an array, a graph or a tuple of them", code)
+        return Graph(*(read_value(part, arrays, other) for part in parts))
 
     if not isinstance(items, list):
         raise damaged("items are a list", items)
-    return [read_value(item, arrays, refuse) for item in items]
+    return [read_value(item, arrays, other) for item in items]
 
 
 def _read_items(manifest: dict[str, Any], arrays: Arrays) -> Any:

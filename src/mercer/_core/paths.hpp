@@ -1,0 +1,99 @@
+// Shortest paths of many graphs at once: how many lead from nodes of one label to nodes of another, by their length.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace mercer {
+
+using i64 = std::int64_t;
+
+// Several graphs in a row. Arcs are ordered by the node they start from; labels are numbered from 0 within a graph.
+struct Graphs {
+  const i64* start;      // where the nodes of each graph begin, and their number
+  const i64* arc_start;  // where the arcs of each node begin, and their number
+  const i64* target;
+  const i64* label;
+};
+
+struct PathCounts {
+  std::vector<i64> graph, from, to, length, count;
+};
+
+class PathCounter {
+ public:
+  PathCounter(const Graphs& graphs, i64 longest) : g_(graphs), longest_(longest) {}
+
+  // Paths of at least one edge between different nodes of graph i, each pair by its distance.
+  void count(i64 i, PathCounts& out) {
+    const i64 first = g_.start[i], last = g_.start[i + 1];
+    i64 labels = 0;
+    order_.clear();
+    for (i64 v = first; v < last; ++v) {
+      order_.push_back(v);
+      labels = std::max(labels, g_.label[v] + 1);
+    }
+    std::stable_sort(order_.begin(), order_.end(), [&](i64 a, i64 b) { return g_.label[a] < g_.label[b]; });
+    reached_.assign(static_cast<std::size_t>(last - first), i64(-1));
+    tally_.assign(static_cast<std::size_t>(labels), i64(0));
+    found_.clear();
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      search(order_[k], first);
+      const bool end = k + 1 == order_.size() || g_.label[order_[k + 1]] != g_.label[order_[k]];
+      if (end) emit(i, g_.label[order_[k]], out);
+    }
+  }
+
+ private:
+  struct Entry {
+    i64 length, to, count;
+  };
+
+  void search(i64 source, i64 first) {
+    frontier_.assign(1, source);
+    reached_[source - first] = source;
+    for (i64 length = 1; length <= longest_ && !frontier_.empty(); ++length) {
+      next_.clear();
+      for (const i64 v : frontier_)
+        for (i64 a = g_.arc_start[v]; a < g_.arc_start[v + 1]; ++a) {
+          const i64 u = g_.target[a];
+          if (reached_[u - first] == source) continue;
+          reached_[u - first] = source;
+          next_.push_back(u);
+          if (tally_[g_.label[u]]++ == 0) touched_.push_back(g_.label[u]);
+        }
+      for (const i64 label : touched_) {
+        found_.push_back({length, label, tally_[label]});
+        tally_[label] = 0;
+      }
+      touched_.clear();
+      frontier_.swap(next_);
+    }
+  }
+
+  void emit(i64 graph, i64 from, PathCounts& out) {
+    std::sort(found_.begin(), found_.end(), [](const Entry& a, const Entry& b) {
+      return a.length != b.length ? a.length < b.length : a.to < b.to;
+    });
+    for (std::size_t k = 0; k < found_.size(); ++k) {
+      if (k && found_[k].length == found_[k - 1].length && found_[k].to == found_[k - 1].to) {
+        out.count.back() += found_[k].count;
+        continue;
+      }
+      out.graph.push_back(graph);
+      out.from.push_back(from);
+      out.to.push_back(found_[k].to);
+      out.length.push_back(found_[k].length);
+      out.count.push_back(found_[k].count);
+    }
+    found_.clear();
+  }
+
+  Graphs g_;
+  i64 longest_;
+  std::vector<i64> order_, reached_, frontier_, next_, tally_, touched_;  // reached_: the last source that came there
+  std::vector<Entry> found_;
+};
+
+}  // namespace mercer

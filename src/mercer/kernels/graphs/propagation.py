@@ -1,0 +1,113 @@
+"""The propagation kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import check_integer, check_number, kernel
+from mercer.kernels.graphs.base import CountKernel, check_bool
+from mercer.kernels.graphs.hashing import mixed, names, paired
+from mercer.kernels.graphs.union import Union, united
+from mercer.kernels.proof import Proof
+from mercer.points import Points
+from mercer.points.named import bags
+
+
+@kernel
+class Propagation(CountKernel):
+    r"""The propagation kernel: nodes whose surroundings fall into one bin (Neumann et al., 2016).
+
+    .. math:: k(G, G') = \frac{1}{L} \sum_{l=1}^{L} \sum_{t=0}^{h} \sum_{v \in G} \sum_{v' \in G'}
+              1[b_{l,t}(v) = b_{l,t}(v')],
+              \qquad b_{l,t}(v) = \Bigl\lfloor \frac{\langle u_l, p_t(v) \rangle + o_{l,t}}{w} \Bigr\rfloor
+
+    p_0(v) is all mass on the label of v, and p_{t+1}(v) the mean of p_t over the neighbours of v (p_t(v) where there
+    are none). The entries of u_l follow Cauchy's law, so that the more likely two nodes share a bin, the smaller the
+    total variation between their distributions; o_{l,t} is uniform on [0, w].
+
+    Parameters
+    ----------
+    h
+        The number of rounds.
+    width
+        w, of the bins.
+    attributes
+        Whether nodes must also share a bin of their attributes, which are propagated alike; there u_l is normal, for
+        Euclidean distances. Standardise attributes first.
+    draws
+        L, the number of hash functions.
+    seed
+        Which hash functions: they are drawn once and for all.
+
+    Examples
+    --------
+    >>> from mercer import Graph, Propagation
+    >>> X = [Graph([(0, 1)], ["C", "O"]), Graph([(0, 1), (1, 2)], ["C", "C", "C"])]
+    >>> Propagation(h=1, width=1e-3)(X)
+    array([[ 4.,  6.],
+           [ 6., 18.]])
+    """
+
+    h: int = 3
+    width: float = 1e-5
+    attributes: bool = False
+    draws: int = 1
+    seed: int = 0
+    _fixed = ("width",)
+
+    def _validate(self) -> None:
+        for name, low in (("h", 0), ("draws", 1), ("seed", 0)):
+            check_integer(self, name, getattr(self, name), low)
+        check_number(self, "width", self.width)
+        check_bool(self, "attributes", self.attributes)
+
+    @property
+    def _map(self) -> Binned:
+        return Binned(int(self.h), float(self.width), bool(self.attributes), int(self.draws), int(self.seed))
+
+    def _proof(self) -> Proof:
+        return self._axiom("feature map", "the inner product of counts of nodes by bin; the hash functions are fixed.")
+
+
+@dataclass(frozen=True)
+class Binned:
+    """How many nodes fall into each bin, in all rounds, for all hash functions."""
+
+    h: int
+    width: float
+    attributes: bool
+    draws: int
+    seed: int
+
+    def __call__(self, points: Points) -> Any:
+        union = united(points)
+        found = [names(bins) for draw in range(self.draws) for bins in self._rounds(union, draw)]
+        values = np.full(len(found) * int(union.starts[-1]), self.draws**-0.5)
+        return bags(np.column_stack(found).ravel(), union.starts * len(found), values)
+
+    def _rounds(self, union: Union, draw: int) -> list[np.ndarray]:
+        """Return the bins of all nodes in rounds 0 to h under one hash function."""
+        rng = np.random.default_rng((self.seed, draw))
+        offsets = rng.uniform(0.0, self.width, size=(self.h + 1, 2))
+        salt = rng.integers(0, 2**63, dtype=np.uint64)
+        along = [_cauchy(mixed(union.labels ^ salt))]
+        if self.attributes:
+            along.append(union.attributes @ rng.normal(size=union.attributes.shape[1]))
+        found = []
+        for t in range(self.h + 1):
+            bins = np.full(len(along[0]), draw * (self.h + 1) + t, dtype=np.uint64)
+            for side, values in enumerate(along):
+                cell = np.floor((values + offsets[t, side]) / self.width) + 0.0  # which turns -0 into 0
+                bins = paired(bins, cell.view(np.uint64))
+            found.append(bins)
+            along = [union.mean @ values for values in along]
+        return found
+
+
+def _cauchy(hashes: np.ndarray) -> np.ndarray:
+    """Return numbers that follow Cauchy's law, one and the same for equal hashes."""
+    uniform = (hashes >> np.uint64(12)).astype(np.float64) * 2.0**-52 + 2.0**-53
+    return np.tan(np.pi * (uniform - 0.5))
