@@ -650,4 +650,6 @@ def test_long_sequences_are_compared_by_their_kmers():
     rng = np.random.default_rng(0)
     Z = np.array([["".join(rng.choice(list("ACGT"), 4000))] for _ in range(200)], dtype=object)
     families = [c.family for c in mixed_list(look_at(Z, strings=[(0, "sequence")]), Z)]
-    assert families == ["4-mers", "6-mers", "8-mers"]
+    assert families == ["runs of letters at a place", "4-mers", "6-mers", "8-mers"]
+    Z[0, 0] += "A"
+    assert [c.family for c in mixed_list(look_at(Z, strings=[(0, "sequence")]), Z)] == families[1:]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.points.words import count
-from mercer.selection.auto_kernels import REASONS, Look, reason
+from mercer.selection.auto_kernels import REASONS, Look
 from mercer.selection.auto_search import Search, Stage, Trial, spread
 
 
@@ -86,9 +86,12 @@ def kernel_sentences(stage: Stage) -> str:
     for family, scales in _families(stage).items():
         known = sorted(s for s in scales if np.isfinite(s))
         at = f" at {len(known)} scales from {known[0]:g} to {known[-1]:g}" if len(known) > 1 else ""
-        why = f" ({reason(family)})" if reason(family) else ""
+        why = f" ({REASONS[family]})" if family in REASONS else ""
         parts.append(f"{family}{at}{why}")
-    return f"Kernels: {'; '.join(parts)}. Each is positive semidefinite, and proof() says why."
+    both = ""
+    if any(family.startswith("RBF x ") for family in _families(stage)):
+        both = " RBF + ... is the mean of RBF of the numbers and of a kernel of the strings, RBF x ... a product of both."
+    return f"Kernels: {'; '.join(parts)}.{both} Each is positive semidefinite, and proof() says why."
 
 
 def search_sentences(search: Search, stages: list[Stage]) -> str:

@@ -20,6 +20,7 @@ from mercer.kernels import (
     Polynomial,
     Spectrum,
     TextNGrams,
+    WeightedDegree,
     parse_kernel,
 )
 from mercer.points import Block, Points
@@ -138,16 +139,6 @@ REASONS = {
     LIGHT: "such a product, with the categories at twice the scale",
     "cosine": "directions of rows, since most entries are 0",
 }
-
-
-def reason(family: str) -> str:
-    """Return why a family of kernels is worth trying; "" where only the user knows."""
-    if family in REASONS:
-        return REASONS[family]
-    for sign, what in (("RBF + ", "the mean of RBF of the numbers and of"), ("RBF x ", "RBF of the numbers times")):
-        if family.startswith(sign) and family.removeprefix(sign) != "linear":
-            return f"{what} a kernel of the strings, {family.removeprefix(sign)} in common"
-    return ""
 
 
 def kernel_list(look: Look, X: Any) -> list[Candidate]:
@@ -289,14 +280,15 @@ def _product(k: Kernel, other: Kernel) -> Kernel:
 
 def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
     """Return kernels of the columns of strings, each the mean of one kernel for every column, by what they count."""
-    length = max((float(sum(map(len, Z[:, i]))) for i, kind in strings.items() if kind == "sequence"), default=0.0)
-    gaps = ((8, 2), (10, 4), (12, 6)) if length**2 <= _PAIRS else ()
-    gapped: list[tuple[str, Kernel]] = [
-        (f"{g - m}-mers with {m} gaps", GappedKmers(g, m).normalized()) for g, m in gaps
-    ]
+    lengths = [np.array(list(map(len, Z[:, i]))) for i, kind in strings.items() if kind == "sequence"]
+    gaps = ((8, 2), (10, 4), (12, 6)) if all(float(one.sum()) ** 2 <= _PAIRS for one in lengths) else ()
+    bases: list[tuple[str, Kernel]] = [(f"{g - m}-mers with {m} gaps", GappedKmers(g, m).normalized()) for g, m in gaps]
+    bases = bases or [(f"{k}-mers", Spectrum(k).normalized()) for k in (4, 6, 8)]
+    if all(len(np.unique(one[one > 0])) == 1 for one in lengths):  # so that a place may mean the same in all of them
+        bases.insert(0, ("runs of letters at a place", WeightedDegree(8, shift=2).normalized()))
     each: dict[str, list[tuple[str, Kernel]]] = {
         "text": [("words", TextNGrams((1, 2))), ("letters", TextNGrams(None, (2, 5)))],  # weighted once, by all rows
-        "sequence": gapped or [(f"{k}-mers", Spectrum(k).normalized()) for k in (4, 6, 8)],
+        "sequence": bases,
     }
     present = list(dict.fromkeys(strings.values()))
     found: dict[str, Kernel] = {}
