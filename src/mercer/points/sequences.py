@@ -288,7 +288,7 @@ class Series:
 
 def series(points: Points) -> Series:
     """Return points that are series of numbers, or of rows of numbers, of any lengths; a map for `pair.through`."""
-    found = []
+    found: list[np.ndarray] = []
     for i, item in enumerate(points.items):
         try:
             one = np.asarray(item, dtype=np.float64)
