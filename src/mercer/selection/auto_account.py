@@ -90,7 +90,7 @@ def kernel_sentences(stage: Stage) -> str:
         parts.append(f"{family}{at}{why}")
     both = ""
     if any(family.startswith("RBF x ") for family in _families(stage)):
-        both = " RBF + ... is the mean of RBF of the numbers and of a kernel of the strings, RBF x ... a product of both."
+        both = " RBF + ... is the mean of RBF of the numbers and of a kernel of the strings, RBF x ... a product."
     return f"Kernels: {'; '.join(parts)}.{both} Each is positive semidefinite, and proof() says why."
 
 
