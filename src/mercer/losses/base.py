@@ -102,7 +102,8 @@ def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
                     was, now = (np.array2string(v[i], formatter={"float": "{:.4g}".format}) for v in (before, after))
                     raise ValueError(
                         f"the {name} of {loss!r} of prediction {i} changes from {was} to {now} when other predictions "
-                        "do; a loss is a sum over the samples, and each term may depend on its own sample alone."
+                        "do; a loss is a sum over the samples, and each term may depend on its own sample alone. (The representer "
+                        "theorem holds for a joint loss of all values, too, but no solver here minimises one.)"
                     )
 
 
