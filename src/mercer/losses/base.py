@@ -58,6 +58,9 @@ class Loss(ABC):
         """Return dL/df; at a kink, one of the subgradients."""
 
 
+_JOINT = "The representer theorem holds for a joint loss of all values, too, but no solver here minimises one."
+
+
 def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
     """Raise unless a loss gives each prediction a value and a slope that depend on this prediction alone.
 
@@ -86,7 +89,7 @@ def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
         if (shape := np.shape(loss.value(y, f))) != (len(y),):
             raise ValueError(
                 f"the value of {loss!r} for {len(y)} predictions has the shape {shape}; a loss gives one number for "
-                "each of them, and the sum is taken over the samples."
+                f"each of them, and the sum is taken over the samples. {_JOINT}"
             )
         for moved in (slice(0, None, 2), slice(1, None, 2)):
             other = np.array(f)
@@ -102,8 +105,8 @@ def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
                     was, now = (np.array2string(v[i], formatter={"float": "{:.4g}".format}) for v in (before, after))
                     raise ValueError(
                         f"the {name} of {loss!r} of prediction {i} changes from {was} to {now} when other predictions "
-                        "do; a loss is a sum over the samples, and each term may depend on its own sample alone. (The representer "
-                        "theorem holds for a joint loss of all values, too, but no solver here minimises one.)"
+                        "do; a loss is a sum over the samples, and each term may depend on its own sample alone. "
+                        + _JOINT
                     )
 
 
