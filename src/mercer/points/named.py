@@ -46,7 +46,7 @@ def bags(names: np.ndarray, starts: np.ndarray, values: np.ndarray | None = None
 
 def is_named(vectors: Any) -> bool:
     """Return whether the columns of a matrix are names."""
-    return sparse.issparse(vectors) and vectors.shape[1] > _NUMBERS
+    return sparse.issparse(vectors) and vectors.ndim == 2 and vectors.shape[1] > _NUMBERS
 
 
 def numbered(*matrices: Any) -> list[sparse.csr_array]:
