@@ -20,7 +20,7 @@ from mercer.kernels import (
 from samples import CATALOGUE
 
 KNOWN = {"inner product", "feature map", "Bochner", "Schoenberg", "pull-back", "limit"}
-KNOWN |= {"product", "convolution", "alignments"}  # of strings and time series
+KNOWN |= {"convolution", "alignments"}  # of strings and time series
 UNPROVEN = FromDissimilarity | FromFunction | Precomputed | SmithWaterman | EditSimilarity
 
 

@@ -60,7 +60,7 @@ class WeightedDegree(Kernel):
                 "feature map", "the inner product of indicators of substrings at their places, weighted."
             )
         return self._axiom(
-            "product",
-            "for each d, a kernel of places times the indicator of equal substrings; that of places is positive "
-            "semidefinite because 1/2 + sum_s cos(s t) / (s + 1) >= 0 for every t (Rogosinski and Szegoe, 1928).",
+            "Bochner",
+            "for each d, a function of the difference of places times the indicator of equal substrings; its spectrum "
+            "1 + sum_s cos(s t) / (s + 1) is at least 1/2 for every t (Rogosinski and Szegoe, 1928).",
         )
