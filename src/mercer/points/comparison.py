@@ -264,9 +264,6 @@ class Comparison:
     def _probe(self) -> None:
         """Evaluate one pair: errors come early, per-point work is done before threads ask for it."""
         self._views(())
-        if not self.foreign:
-            for points in (self.left,) if self.symmetric else (self.left, self.right):
-                self.of(Diagonal(points.take(slice(0, 1))))
         first = self.block(slice(0, 1), slice(0, 1))
         self.dtype = first.dtype
 
