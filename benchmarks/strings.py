@@ -174,10 +174,13 @@ def text(report: Report, quick: bool) -> None:
         half = len(X) // 2
         cases.append(("SMS spam, half to train", X[:half], y[:half], X[half:], y[half:]))
     for name, X, y, Z, target in cases:
-        ours = mercer.SVC(C=1.0, kernel=TextNGrams(words=(1, 2))).fit(X, y).score(Z, target)
+        words, letters = (k.resolve(X) for k in (TextNGrams(words=(1, 2)), TextNGrams(words=None, characters=(2, 5))))
+        kernels = [words, letters, 0.5 * words + 0.5 * letters]
+        search = mercer.KernelSearchCV(mercer.SVC(), kernels, {"C": [0.3, 1.0, 3.0, 10.0]}, cv=5).fit(X, y)
+        ours = search.score(Z, target)
         linear = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC()).fit(X, y)
         theirs = linear.score(Z, target)
-        report.add(f"accuracy on {name}", f"{ours:.4f} (TextNGrams)", f"tf-idf + LinearSVC {theirs:.4f}",
+        report.add(f"accuracy on {name}", f"{ours:.4f} (kernel and C by cross-validation)", f"tf-idf + LinearSVC {theirs:.4f}",
                    f"{ours - theirs:+.4f}")  # fmt: skip
 
 

@@ -245,7 +245,7 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
     >>> import numpy as np
     >>> Z = np.array([["to be"], ["or not"]], dtype=object)
     >>> [c.family for c in mixed_list(look_at(Z, strings=[(0, "text")]), Z)]
-    ['words', 'letters']
+    ['words', 'letters', 'words and letters']
     """
     matrix, numbers = numbers_of(Z, look.strings)
     found = kernel_list(look, matrix) if numbers else []
@@ -286,14 +286,16 @@ def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
     bases = bases or [(f"{k}-mers", Spectrum(k).normalized()) for k in (4, 6, 8)]
     if all(len(np.unique(one[one > 0])) == 1 for one in lengths):  # so that a place may mean the same in all of them
         bases.insert(0, ("runs of letters at a place", WeightedDegree(8, shift=2).normalized()))
+    words, letters = TextNGrams((1, 2)), TextNGrams(None, (2, 5))
     each: dict[str, list[tuple[str, Kernel]]] = {
-        "text": [("words", TextNGrams((1, 2))), ("letters", TextNGrams(None, (2, 5)))],  # weighted once, by all rows
+        "text": [("words", words), ("letters", letters), ("words and letters", _mean(words, letters))],
         "sequence": bases,
     }
     present = list(dict.fromkeys(strings.values()))
     found: dict[str, Kernel] = {}
     for j in range(max(len(each[kind]) for kind in present)):
         chosen = {kind: each[kind][min(j, len(each[kind]) - 1)] for kind in present}
+        # Words are weighted once, by all rows, so that all folds share a kernel.
         first, *others = (chosen[kind][1].on([place]).resolve(Z) for place, kind in strings.items())
         total = first * (1.0 / len(strings)) if others else first
         for other in others:
