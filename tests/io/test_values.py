@@ -47,7 +47,8 @@ VALUES = st.recursive(
         | st.lists(inner, max_size=5).map(tuple)
         | st.dictionaries(KEYS, inner, max_size=4)
         | st.sets(KEYS | st.frozensets(KEYS, max_size=2), max_size=4)
-        | st.lists(st.frozensets(KEYS, max_size=3), min_size=17, max_size=20)
+        | st.lists(st.frozensets(TEXTS, max_size=3) | st.frozensets(KEYS, max_size=3), min_size=17, max_size=20)
+        | st.lists(st.lists(TEXTS, max_size=3), min_size=17, max_size=20)
         | st.lists(st.tuples(st.integers(), st.floats()), min_size=17, max_size=20)
         | st.lists(st.lists(st.floats(), max_size=3), min_size=17, max_size=20)
     ),
@@ -255,3 +256,9 @@ def test_facts_are_kept_beside_the_model(tmp_path):
 def test_no_set_is_made_of_what_cannot_be_hashed(code):
     with pytest.raises(ValueError, match="is nothing that mercer writes"):
         DataReader({}).read(code)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset])
+def test_many_collections_of_texts_keep_their_own_lengths(kind, tmp_path):
+    value = [kind("abcde"[: i % 4]) for i in range(40)]
+    assert again(value, tmp_path) == value
