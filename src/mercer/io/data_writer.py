@@ -117,6 +117,9 @@ class DataWriter:
     def _texts(self, values: list[str], path: str) -> str:
         """Put texts into two arrays, of their characters in UTF-8 and of their lengths, and return the first's name."""
         coded = [v.encode("utf-8", "surrogatepass") for v in values]
+        # The lists that these texts stand in may have put lengths of their own there.
+        while any(name in taken for name in (path, f"{path}.lengths") for taken in (self.arrays, self.same)):
+            path += "'"
         name = self._put(np.frombuffer(b"".join(coded), dtype=np.uint8), path)
         self.arrays[f"{name}.lengths"] = np.array([len(c) for c in coded], dtype=np.int64)
         return name
