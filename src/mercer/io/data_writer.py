@@ -99,8 +99,7 @@ class DataWriter:
             return {"texts": self._texts(values, path)}
         if kind is list:
             lengths = self._put(np.array([len(v) for v in values], dtype=np.int64), f"{path}.lengths")
-            entries = [v for inner in values for v in inner]
-            return {"jagged": lengths, "entries": self.write(entries, f"{path}.entries")}  # texts have lengths, too
+            return {"jagged": lengths, "entries": self.write([v for inner in values for v in inner], path)}
         if kind in (set, frozenset):
             return {"sets": self.write([_ordered(v) for v in values], path), "frozen": kind is frozenset}
         if kind is tuple and len({len(v) for v in values}) == 1 and len(values[0]):
