@@ -46,7 +46,7 @@ length, place, width = 60, 25, len(motif)
 
 
 def made(at):
-    """A string at random that has the motif, with two errors, at a place."""
+    """A string at random that has the motif, with up to two errors, at a place."""
     letters = rng.choice(list("ACGT"), length)
     if at is not None:
         copy = np.array(list(motif))
