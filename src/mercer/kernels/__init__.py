@@ -25,6 +25,7 @@ from mercer.kernels.linear import Linear
 from mercer.kernels.matern import Matern
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.polynomial import Polynomial
+from mercer.kernels.power_series import Exponential, Geometric, PowerSeries
 from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.proof import Proof
 from mercer.kernels.pullback import Composed, Normalized, On, Rescaled
@@ -32,7 +33,6 @@ from mercer.kernels.python import FromFeatures, FromFunction
 from mercer.kernels.rankings import Kendall, Mallows
 from mercer.kernels.rational import Cauchy, RationalQuadratic
 from mercer.kernels.rbf import RBF
-from mercer.kernels.series import Exponential, Geometric, PowerSeries
 from mercer.kernels.sets import SetKernel
 from mercer.kernels.sigmoid import Sigmoid
 from mercer.kernels.spectral import Spectral

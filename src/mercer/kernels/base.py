@@ -279,13 +279,13 @@ class Kernel(ABC):
 
     def exp(self) -> Kernel:
         """Return exp(k), the limit of the sums of k^m / m!."""
-        from mercer.kernels.series import Exponential
+        from mercer.kernels.power_series import Exponential
 
         return Exponential(self)
 
     def geometric(self) -> Kernel:
         """Return 1 / (1 - k), the limit of 1 + k + k^2 + ..., for points with k(x, x) < 1."""
-        from mercer.kernels.series import Geometric
+        from mercer.kernels.power_series import Geometric
 
         return Geometric(self)
 
