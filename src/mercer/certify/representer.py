@@ -141,8 +141,9 @@ class _Case:
         with np.errstate(all="ignore"):
             zero = np.asarray(self.loss.value(self.y, np.zeros_like(self.v) + self.b), dtype=np.float64)
             most = _NOISE * float(np.where(self.counts, self.w * zero, 0.0).sum())
-        # Errors of f whose squares are within tol change the primal by the root of tol.
-        most = max(most, 4.0 * math.sqrt(tol) * abs(primal))
+        # Errors of f whose squares are within tol change the primal by the root of tol, and no difference of a truth
+        # and a prediction is known better than to the last place of either.
+        most = max(most, 4.0 * math.sqrt(tol) * abs(primal), 4.0 * _EPS * height * float(slope.sum()))
         return min(4.0 * (_EPS * abs(primal) + each * float(slope.sum())), most if most > 0 else math.inf)
 
     def by_features(self) -> bool:
