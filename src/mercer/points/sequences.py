@@ -48,13 +48,7 @@ class Sequences:
 
     def __getitem__(self, rows: slice | np.ndarray) -> Sequences:
         """Return some of the sequences; those of a slice share the letters."""
-        if isinstance(rows, slice):
-            first, last, step = rows.indices(len(self))
-            if step == 1:
-                return Sequences(self.letters, self.starts[first : max(first, last) + 1], self.kind)
-            rows = np.arange(first, last, step)
-        chosen = [self.letters[self.starts[i] : self.starts[i + 1]] for i in np.asarray(rows)]
-        return Sequences(np.concatenate([self.letters[:0], *chosen]), _starts(map(len, chosen)), self.kind)
+        return Sequences(*_cut(self.letters, self.starts, rows), self.kind)
 
     @classmethod
     def joined(cls, words: Sequence[np.ndarray]) -> Sequences:
@@ -64,6 +58,17 @@ class Sequences:
 
 def _starts(lengths: Any) -> np.ndarray:
     return np.cumsum(np.fromiter((0, *lengths), np.int64), dtype=np.int64)
+
+
+def _cut(values: np.ndarray, starts: np.ndarray, rows: slice | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of some rows, one after the other, and where each begins and ends."""
+    if isinstance(rows, slice):
+        first, last, step = rows.indices(len(starts) - 1)
+        if step == 1:
+            return values, starts[first : max(first, last) + 1]
+        rows = np.arange(first, last, step)
+    chosen = [values[starts[i] : starts[i + 1]] for i in np.asarray(rows)]
+    return np.concatenate([values[:0], *chosen]), _starts(map(len, chosen))
 
 
 # -- from objects to letters ------------------------------------------------------------------------------
@@ -269,14 +274,8 @@ class Series:
         return (len(self.starts) - 1,)
 
     def __getitem__(self, rows: slice | np.ndarray) -> Series:
-        """Return some of the series."""
-        if isinstance(rows, slice):
-            first, last, step = rows.indices(self.shape[0])
-            if step == 1:
-                return Series(self.places, self.starts[first : max(first, last) + 1])
-            rows = np.arange(first, last, step)
-        chosen = [self.places[self.starts[i] : self.starts[i + 1]] for i in np.asarray(rows)]
-        return Series(np.concatenate([self.places[:0], *chosen]), _starts(map(len, chosen)))
+        """Return some of the series; those of a slice share the places."""
+        return Series(*_cut(self.places, self.starts, rows))
 
 
 def series(points: Points) -> Series:
