@@ -19,6 +19,11 @@ from mercer.solvers.products import Products
 X = np.random.default_rng(0).standard_normal((60, 2))
 
 
+@pytest.fixture(autouse=True, params=[0, 5000], ids=["by blocks", "at once"])
+def at_once(request, monkeypatch):
+    monkeypatch.setattr("mercer.solvers.cholesky._AT_ONCE", request.param)
+
+
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-4), (np.float64, 1e-10)])
 def test_solves_in_place(dtype, error):
     gram = Gram(RBF(scale=1.0), X)

@@ -10,6 +10,7 @@ from scipy.linalg import blas, eigh, lapack
 from mercer.gram.lanczos import lanczos
 from mercer.solvers.products import Products
 
+_AT_ONCE = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
 _BLOCK = 512  # columns of a factor between two looks at signals
 _BY_BLOCK = {
     np.dtype(np.float32): (lapack.spotrf, blas.strsm),
@@ -52,7 +53,7 @@ class Factor:
 def cholesky(M: np.ndarray) -> bool:
     """Replace the lower triangle of a matrix by that of its Cholesky factor; return whether there is one.
 
-    By blocks of columns, as fast as LAPACK in one call, and unlike it open to an interruption between two of them.
+    Of many points by blocks of columns: slower than LAPACK in one call, and unlike it open to an interruption.
 
     Parameters
     ----------
@@ -60,6 +61,11 @@ def cholesky(M: np.ndarray) -> bool:
         n x n, float32 or float64; what is above its diagonal blocks is not looked at.
     """
     n, (potrf, trsm) = len(M), _BY_BLOCK[M.dtype]
+    if n <= _AT_ONCE:
+        L, failed = potrf(M, lower=1, overwrite_a=1, clean=0)
+        if not np.shares_memory(L, M):
+            M[:] = L
+        return not failed
     for j in range(0, n, _BLOCK):
         here, below = slice(j, min(j + _BLOCK, n)), slice(min(j + _BLOCK, n), n)
         if j:
@@ -99,8 +105,13 @@ def inverse_of_product(L: np.ndarray) -> None:
     L
         As `cholesky` leaves it.
     """
-    inverse_of_factor(L)
     n = len(L)
+    if n <= _AT_ONCE:
+        found, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        if not np.shares_memory(found, L):
+            L[:] = found
+        return
+    inverse_of_factor(L)
     for i in range(0, n, _BLOCK):
         here = slice(i, min(i + _BLOCK, n))
         L[here, : here.stop] = L[i:, here].T @ L[i:, : here.stop]
