@@ -11,8 +11,20 @@ import pandas as pd
 import pytest
 
 LIMIT = 2.0  # seconds from Ctrl-C to the end, on a machine that does nothing else
-# As the script of an installed package starts it; the mark says that the command itself begins.
-PROGRAM = "import sys; from mercer.cli import main; print('started', flush=True); sys.exit(main())"
+# As the script of an installed package starts it. The mark says that `main` listens to Ctrl-C and goes on to load
+# the commands: before it, Python itself answers.
+PROGRAM = """
+import sys
+from mercer.cli import main
+
+class Mark:
+    def find_spec(self, name, *rest):
+        if name == "mercer.cli.commands":
+            print("started", flush=True)
+
+sys.meta_path.insert(0, Mark())
+sys.exit(main())
+"""
 COMMANDS = {
     "fit": ("fit", "data.csv", "-y", "y", "-k", "RBF", "--out", "new.mercer", "--report", "new.html"),
     "predict": ("predict", "old.mercer", "long.csv", "--out", "predicted.csv", "--force"),
