@@ -23,8 +23,8 @@ _INLINE = 100_000_000  # products below which a second thread costs more than it
 _BACK = 0.995  # of the way to the boundary
 _LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
 _EQUATIONS = 200  # points of mixtures that are refined by solving for them
-_PATIENCE = 8  # exchanges in which the points to exchange become half as many
-_GROWTH = 1.5  # times the fewest points to exchange so far: so many lead nowhere
+_PATIENCE = 8  # exchanges in which the points to exchange become half as many, where they are few
+_WAYS = ((2, 0.85), (_PATIENCE, 0.5))  # exchanges, and to which part many points to exchange fall in them on the way
 _EXCHANGES = 60  # at most
 _BORDER = 40  # points by which a set may differ from the one that was factorised
 _SEPARATED = 0.03  # the gap of interior mixtures from which on their points are nearly those of the nearest
@@ -37,6 +37,7 @@ _EXACT = 1e-6  # of the square of the distance: what equations may leave of w
 _ROUNDING = 1e-15  # of k(x, x), in w at a point
 _SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
+_FLOOR = 4  # steps in which complementarity does not halve: rounding keeps it where it is
 
 
 class Columns(NamedTuple):
@@ -179,6 +180,7 @@ def nearest_on_matrix(
     largest = float(np.abs(K.diagonal()).max())
     noise = _SQUARES * largest
     found, before = on_matrix(K, b, sign, free), None
+    totals: list[float] = []
     with quietly(len(K)):
         for steps, (point, objective, _) in enumerate(_inside(K, b, sign, free)):
             mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
@@ -191,7 +193,10 @@ def nearest_on_matrix(
                     return refined
             before = point
             least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
-            if objective <= 0.5 * touching**2 or point.complementarity <= least:
+            totals.append(point.complementarity)
+            if objective <= 0.5 * touching**2 or totals[-1] <= least:
+                break
+            if len(totals) > _FLOOR and totals[-1] > 0.5 * totals[-1 - _FLOOR]:
                 break
         else:
             if found.steps == 0:
@@ -281,10 +286,10 @@ def refined_on_matrix(
         moving.append(int(np.count_nonzero(moved)))
         if not moving[-1]:
             break
-        stalled = moving[-1] > 0.5 * moving[max(0, len(moving) - 1 - _PATIENCE)]
-        if moving[-1] > _HOPELESS * len(sign) and (stalled or moving[-1] > _GROWTH * min(moving)):
+        fell = [moving[-1] <= part * moving[max(0, len(moving) - 1 - times)] for times, part in _WAYS]
+        if moving[-1] > _HOPELESS * len(sign) and not all(fell):
             break
-        if stalled:
+        if not fell[-1]:
             moved[: np.flatnonzero(moved)[moving[-1] // 2]] = False
         at = at ^ moved
     return best
