@@ -360,7 +360,7 @@ def two_kernels_of_each_other():
 @crafted
 def an_estimator_of_itself():
     state = {"estimator_": {"object": 0}, "classes_": {"array": "a"}}
-    record = {"class": "mercer.selection.AutoClassifier", "parameters": {}, "state": state}
+    record = {"class": "mercer.AutoClassifier", "parameters": {}, "state": state}
     return {"model": {"object": 0}, "objects": [record]}, {"a": np.arange(2)}
 
 

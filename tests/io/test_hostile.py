@@ -100,7 +100,7 @@ def test_an_encoder_without_columns(file):
             {"dict": [["params", [{"dict": []}]], ["rank_test_score", []]]},
             "rank_test_score of KernelSearchCV has 1 entries",
         ),
-        ("classes_", [1], "'classes_' is no attribute that a fit of mercer.selection.KernelSearchCV sets"),
+        ("classes_", [1], "'classes_' is no attribute that a fit of mercer.KernelSearchCV sets"),
         ("predict", 1, "'predict' is no attribute that a fit"),
     ],
 )
@@ -200,7 +200,7 @@ def test_parts_of_an_expansion(file, key, value, match):
 def test_an_expansion_is_made_of_its_parts_alone(file):
     manifest, arrays = parts("MercerFeatures", file)
     record(manifest, "MercerExpansion")["arguments"]["rank"] = 3
-    refused(file, manifest, arrays, "mercer.rkhs.MercerExpansion is made with measure, given")
+    refused(file, manifest, arrays, "mercer.MercerExpansion is made with measure, given")
 
 
 # -- models chosen automatically --------------------------------------------------------------------------

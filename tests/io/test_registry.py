@@ -132,7 +132,7 @@ def test_what_cannot_be_registered():
     with pytest.raises(ValueError, match=r"has no name to be written by; pass one"):
         mercer.io.register(lambda x: x)
     with pytest.raises(ValueError, match=r"no name to be written by"):
-        mercer.io.register(Quartic, "mercer.estimators.SVC")
+        mercer.io.register(Quartic, "mercer.SVC")
     with pytest.raises(ValueError, match=r"kernels are written by the name of their class, 'Hat', not as 'Other'"):
         mercer.io.register(Hat, "Other")
     mercer.io.register(Quartic)
@@ -183,3 +183,21 @@ def test_what_holds_a_model_is_told_which_part_to_save(tmp_path):
     with pytest.raises(mercer.io.NotRegistered, match=r"is a GridSearchCV, .* save its best_estimator_"):
         mercer.save(search, tmp_path / "s.mercer")
     assert np.array_equal(again(search.best_estimator_, tmp_path).predict(X), search.predict(X))
+
+
+def test_classes_are_written_by_names_that_say_nothing_of_their_module():
+    ours = [module for module in registry._LIBRARY if module.startswith("mercer.")]
+    found = [getattr(import_module(module), name) for module in ours for name in registry._names(module)]
+    classes = [cls for cls in found if inspect.isclass(cls) and not inspect.isabstract(cls)]
+    classes = [cls for cls in classes if cls not in (mercer.losses.Loss, mercer.losses.Penalty)]  # made of others
+    assert len(classes) > 50
+    written = {cls: registry.entry_of(cls) for cls in classes}
+    assert [cls for cls, entry in written.items() if entry is None] == [mercer.losses.Box]
+    assert all(entry.name == f"mercer.{cls.__name__}" for cls, entry in written.items() if entry)
+
+
+def test_version_1_named_the_modules_of_classes():
+    assert registry.entry_named("mercer.solvers.gp_space.Space").cls is registry.entry_named("mercer.Space").cls
+    assert registry.entry_named("mercer.estimators.SVC").name == "mercer.SVC"
+    with pytest.raises(mercer.io.NotRegistered):
+        registry.entry_named("mercer.solvers.Control")

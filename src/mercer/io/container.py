@@ -19,7 +19,7 @@ from mercer.points.files import placed
 from mercer.points.state import Arrays
 
 FORMAT = "mercer.model"
-VERSION = 1
+VERSION = 2  # 1 named the modules of classes
 _PIECE = 2**20  # bytes that are hashed at a time
 _DTYPES = {"BOOL": "bool"} | {  # by the names that safetensors gives them
     f"{letter}{bits}": f"{kind}{bits}"

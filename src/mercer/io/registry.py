@@ -19,12 +19,13 @@ __all__ = ["Entry", "NotRegistered", "entry_named", "entry_of", "function_named"
 
 T = TypeVar("T")
 
-# Modules by the names under which their classes are written. `None`: all public classes of that folder.
+# Where the classes are that a file may name; `None`: all public classes of that folder. Those of mercer are written as
+# mercer.SVC, whatever their module, and those of others by the path that their documentation gives.
 _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.estimators": None,
-    "mercer.losses": None,
-    "mercer.certify": ("Certificate",),
     "mercer.rkhs": ("Box", "MercerExpansion", "MercerFeatures", "RKHSFunction", "RKHSVector"),
+    "mercer.losses": None,  # but for its Box, which is no part of a model
+    "mercer.certify": ("Certificate",),
     "mercer.features": ("Monomials", "NamedFeatures", "RandomFourier", "TaylorFeatures", "TensorFeatures"),
     "mercer.features.combine": ("ConstantColumn", "Times"),
     "mercer.kernels.maps": ("Applied", "Columns", "Mapped"),
@@ -203,7 +204,8 @@ def entry_of(cls: type) -> Entry | None:
         if module in sys.modules:
             for name in _names(module):
                 if getattr(sys.modules[module], name, None) is cls:
-                    return Entry(f"{module}.{name}", cls, arguments_of(cls))
+                    found = entry_named(f"{_written(module)}.{name}")
+                    return found if found.cls is cls else None
     return None
 
 
@@ -211,11 +213,12 @@ def entry_named(name: str) -> Entry:
     """Return the class that a file names."""
     if name in _CLASSES:
         return Entry(name, _CLASSES[name], arguments_of(_CLASSES[name]))
-    module, _, own = name.rpartition(".")
-    if module in _LIBRARY and own in _names(module):
-        cls = getattr(import_module(module), own, None)
-        if inspect.isclass(cls):
-            return Entry(name, cls, arguments_of(cls))
+    path, _, own = name.rpartition(".")
+    for module in _LIBRARY:  # files of version 1 name the modules that mercer's classes were in
+        if _written(module) == _written(path) and own in _names(module):
+            cls = getattr(import_module(module), own, None)
+            if inspect.isclass(cls):
+                return Entry(f"{_written(module)}.{own}", cls, arguments_of(cls))
     raise NotRegistered(
         f"it names the class {name!r:.80}, which is not registered here; import the module that defines it and call "
         f"mercer.io.register({own or name:.80}) first."
@@ -250,6 +253,11 @@ def _metric(name: str) -> Any:
     metrics = import_module(_METRICS)
     found = getattr(metrics, name) if name in metrics.__all__ else None
     return found if inspect.isfunction(found) else None
+
+
+def _written(module: str) -> str:
+    """Return what files write before the name of a class of a module."""
+    return "mercer" if module.split(".")[0] == "mercer" else module
 
 
 def _names(module: str) -> tuple[str, ...]:
