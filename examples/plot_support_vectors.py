@@ -20,7 +20,7 @@ import numpy as np
 from mercer import RBF, SVC, Gram, Linear, LinearSVC, Pegasos, plots
 from mercer.losses import Hinge
 from mercer.solvers import Control, Infeasible, SVMDual, solve
-from mercer.solvers.plugin import plug_in
+from mercer.solvers.representer.plug_in import plug_in
 
 rng = np.random.default_rng(0)
 y = np.repeat([-1, 1], 40)

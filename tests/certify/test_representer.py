@@ -15,7 +15,7 @@ from mercer.gram import Gram
 from mercer.kernels import RBF
 from mercer.losses import Ball, Hinge, Logistic, Norm, Squared, SquaredNorm
 from mercer.solvers.control import Control
-from mercer.solvers.representer import Representer, solve
+from mercer.solvers.representer.engine import Representer, solve
 
 each_loss = pytest.mark.parametrize("loss", conic.LOSSES, ids=lambda loss: type(loss).__name__)
 

@@ -20,7 +20,7 @@ from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.estimators import process
 from mercer.kernels import RBF, Constant, FromFunction, Linear, Matern, Periodic, Precomputed, RationalQuadratic
 from mercer.rkhs import RKHSFunction
-from mercer.solvers import gp_posterior
+from mercer.solvers.gp import posterior as gp_posterior
 
 rng = np.random.default_rng(0)
 X, T = rng.normal(size=(60, 2)), rng.normal(size=(15, 2))

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from mercer.solvers.dual import Infeasible
+from mercer.solvers.dual.problem import Infeasible
 
 N = 200
 rng = np.random.default_rng(0)

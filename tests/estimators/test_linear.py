@@ -244,7 +244,7 @@ def test_limits_warn_and_leave_a_model():
 
 
 def test_an_interrupt_warns_and_leaves_a_model(monkeypatch):
-    import mercer.solvers.linear_solve as linear_solve
+    import mercer.solvers.linear.solve as linear_solve
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -321,7 +321,7 @@ def test_wide_data_end_with_a_proof(loss, C):
 
 
 def test_the_shares_of_several_cores_add_up(monkeypatch):
-    import mercer.solvers.linear_rows as linear_rows
+    import mercer.solvers.linear.rows as linear_rows
 
     X, y = classes(30_000, 8)
     alone = LinearSVC(tol=1e-7).fit(X, y)
@@ -393,7 +393,7 @@ def test_few_of_many_columns_are_found(loss, kind):
 
 
 def test_interior_points_and_the_simplex_method_agree(monkeypatch):
-    import mercer.solvers.linear_sparse as linear_sparse
+    import mercer.solvers.linear.sparse as linear_sparse
 
     X, y = classes(300, 10)
     program = LinearSVC(penalty="l1", tol=1e-6).fit(X, y)
@@ -427,7 +427,7 @@ def test_crammer_singer_without_offset_is_liblinears(C, k):
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_crammer_singer_with_offsets_ends_with_a_proof(monkeypatch, direct, kind):
-    import mercer.solvers.crammer_singer as crammer_singer
+    import mercer.solvers.linear.crammer_singer as crammer_singer
 
     if not direct:
         monkeypatch.setattr(crammer_singer, "_DENSE", 0)

@@ -197,7 +197,7 @@ def test_classes_are_written_by_names_that_say_nothing_of_their_module():
 
 
 def test_version_1_named_the_modules_of_classes():
-    assert registry.entry_named("mercer.solvers.gp_space.Space").cls is registry.entry_named("mercer.Space").cls
+    assert registry.entry_named("mercer.solvers.gp.space.Space").cls is registry.entry_named("mercer.Space").cls
     assert registry.entry_named("mercer.estimators.SVC").name == "mercer.SVC"
     with pytest.raises(mercer.io.NotRegistered):
         registry.entry_named("mercer.solvers.Control")

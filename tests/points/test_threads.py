@@ -233,7 +233,7 @@ def blas():
     return max(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
 
 from mercer import RBF, KernelRidge
-from mercer.solvers import ridge
+from mercer.solvers.systems import ridge
 seen, plain = [], ridge._Ridge.run
 ridge._Ridge.run = lambda self: (seen.append(blas()), plain(self))[1]
 X = np.random.default_rng(0).normal(size=(50, 2))

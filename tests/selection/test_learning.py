@@ -26,7 +26,7 @@ from mercer.gram import parameters, with_parameters
 from mercer.points import Points
 from mercer.selection import learn_kernel
 from mercer.selection.learner import spread_scales
-from mercer.solvers.gp_profile import Profile
+from mercer.solvers.gp.likelihood import Profile
 
 
 def draw(n, features=6, seed=0):

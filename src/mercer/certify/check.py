@@ -41,7 +41,7 @@ def check_svm(
 ) -> Certificate:
     r"""Recompute both objectives of a kernel SVM from its coefficients, in plain NumPy and float64.
 
-    The dual, in the form that `mercer.solvers.dual.SVMDual` describes, with b = plus - minus:
+    The dual, in the form that `mercer.solvers.dual.problem.SVMDual` describes, with b = plus - minus:
 
     .. math:: D = -\left(\tfrac12 b'Kb + l'b + w'(p + m)\right), \quad 0 \le p \le u, \ 0 \le m \le v
 

@@ -29,7 +29,7 @@ from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.points import Points
 from mercer.points.warn import warn
-from mercer.solvers.dual import Solution
+from mercer.solvers.dual.problem import Solution
 
 _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
 

@@ -21,8 +21,8 @@ from mercer.points.budget import Budget
 from mercer.points.threads import one_thread_each, run
 from mercer.solvers import Control, Solution, SVMDual, solve
 from mercer.solvers.control import warn_unfinished
-from mercer.solvers.shared import SharedMatrix, solve_together
-from mercer.solvers.starts import Point
+from mercer.solvers.dual.shared import SharedMatrix, solve_together
+from mercer.solvers.dual.state import Point
 
 Start = list[Point | None]
 _FOLDS = 5  # that probabilities are calibrated on

@@ -25,11 +25,11 @@ from mercer.points import Points
 from mercer.points.budget import readable
 from mercer.points.warn import warn
 from mercer.solvers.control import Control, warn_stationary
-from mercer.solvers.gp import Evidence, least_noise, mean_certificate, rows_of
-from mercer.solvers.gp_posterior import ByFactor, ByGradients
-from mercer.solvers.gp_search import Tuned, tune
-from mercer.solvers.gp_space import NOISE, Space, space_of
-from mercer.solvers.ridge import RidgeProblem, solve_ridge
+from mercer.solvers.gp.likelihood import Evidence, least_noise, mean_certificate, rows_of
+from mercer.solvers.gp.posterior import ByFactor, ByGradients
+from mercer.solvers.gp.search import Tuned, tune
+from mercer.solvers.gp.space import NOISE, Space, space_of
+from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 
 _KERNEL = kernel_rule(NAMES)
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
@@ -73,7 +73,7 @@ class GaussianProcessRegressor(Process):
         targets' mean square; or an array with one for each sample, which are kept. 0 is kept, too: f passes through the
         targets.
     optimizer
-        "bfgs" (`mercer.solvers.gp_climb`; "fmin_l_bfgs_b", scikit-learn's name of such a search, is the same); None to
+        "bfgs" (`mercer.solvers.gp.climb`; "fmin_l_bfgs_b", scikit-learn's name of such a search, is the same); None to
         keep all parameters; or a function optimizer(objective, theta, bounds) that returns the best theta and its
         value, as in scikit-learn: objective(theta, eval_gradient=True) is minus the likelihood, with its gradient.
     n_restarts_optimizer

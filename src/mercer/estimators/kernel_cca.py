@@ -16,7 +16,7 @@ from mercer.estimators.ranges import whole_fit
 from mercer.estimators.views import SecondView, ViewModel
 from mercer.kernels import Kernel
 from mercer.rkhs import RKHSVector
-from mercer.solvers.cca import View, canonical, view
+from mercer.solvers.unsupervised.cca import View, canonical, view
 
 
 class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):

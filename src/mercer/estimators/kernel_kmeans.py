@@ -20,7 +20,7 @@ from mercer.estimators.training import Training
 from mercer.points import Points
 from mercer.points.warn import warn
 from mercer.rkhs import RKHSVector
-from mercer.solvers.kmeans import Clusters, Lloyd
+from mercer.solvers.unsupervised.kmeans import Clusters, Lloyd
 
 _INITS = ("k-means++", "random")
 

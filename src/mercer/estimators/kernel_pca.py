@@ -23,7 +23,7 @@ from mercer.points import Points
 from mercer.points.warn import warn
 from mercer.rkhs import RKHSVector
 from mercer.rkhs.preimage import METHODS, dense_rows, preimages
-from mercer.solvers.products import Products
+from mercer.solvers.systems.products import Products
 
 # scikit-learn's thresholds for eigenvalues, relative to the largest: below the first they are 0, below minus the second
 # the kernel is not positive semidefinite.

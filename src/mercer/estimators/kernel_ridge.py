@@ -25,8 +25,8 @@ from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.points.warn import warn
 from mercer.solvers.control import Control, warn_stationary
-from mercer.solvers.inverse import inverse_diagonal
-from mercer.solvers.ridge import RidgeProblem, RidgeSolution, solve_ridge
+from mercer.solvers.systems.inverse import inverse_diagonal
+from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridge
 
 
 class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):

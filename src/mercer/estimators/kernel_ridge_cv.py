@@ -15,7 +15,7 @@ from mercer.estimators.ranges import whole_fit
 from mercer.estimators.representer import columns_of, counted
 from mercer.estimators.training import Training
 from mercer.gram import Gram
-from mercer.solvers.spectrum import Spectrum
+from mercer.solvers.systems.spectrum import Spectrum
 
 
 def _are_strengths(value: Any) -> bool:

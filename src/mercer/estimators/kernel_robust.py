@@ -15,7 +15,7 @@ from mercer.estimators.ranges import whole_fit
 from mercer.gram import Gram
 from mercer.losses import Absolute, EpsilonInsensitive, Huber, SquaredNorm
 from mercer.solvers.control import Control
-from mercer.solvers.representer import Minimiser
+from mercer.solvers.representer.engine import Minimiser
 
 _NORMAL = 1.4826022185056018  # the standard deviation of a normal law in units of its median absolute deviation
 _LOSSES = ("huber", "absolute", "epsilon_insensitive")

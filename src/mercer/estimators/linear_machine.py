@@ -18,12 +18,12 @@ from mercer.estimators.parameters import Unnecessary, is_real, warn_unnecessary
 from mercer.estimators.progress import CallbackSupportMixin, listening, with_callbacks
 from mercer.estimators.ranges import finite
 from mercer.solvers.control import Control, warn_unfinished
-from mercer.solvers.crammer_singer import Classes, solve_crammer_singer
 from mercer.solvers.history import history_table
-from mercer.solvers.linear_problem import LinearProblem, LinearSolution
-from mercer.solvers.linear_rows import Rows
-from mercer.solvers.linear_solve import solve_linear_models
-from mercer.solvers.linear_verify import check_crammer_singer, check_linear
+from mercer.solvers.linear.crammer_singer import Classes, solve_crammer_singer
+from mercer.solvers.linear.problem import LinearProblem, LinearSolution
+from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.solve import solve_linear_models
+from mercer.solvers.linear.verify import check_crammer_singer, check_linear
 
 _STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
 

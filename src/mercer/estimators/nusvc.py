@@ -10,7 +10,7 @@ from mercer.estimators.base import Statement, filled
 from mercer.estimators.classifier import PairwiseClassifier
 from mercer.estimators.multiclass import Pairs
 from mercer.estimators.training import Training
-from mercer.solvers.dual import Solution
+from mercer.solvers.dual.problem import Solution
 
 # A margin this small beside sum |b_i| max k(x, x) is rounding.
 _NOTHING = {"float64": 1e-13, "float32": 1e-7}

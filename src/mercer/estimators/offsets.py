@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.solvers.dual import Solution
+from mercer.solvers.dual.problem import Solution
 
 _ROUNDING = 1e-12
 

@@ -24,7 +24,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.warn import warn
-from mercer.solvers.iterate import Coefficients, Iterate, Vector
+from mercer.solvers.online.iterate import Coefficients, Iterate, Vector
 
 _NAMES = tuple(name for name in NAMES if name != "precomputed")
 

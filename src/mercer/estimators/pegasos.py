@@ -17,8 +17,8 @@ from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.history import history_table
-from mercer.solvers.iterate import Vector
-from mercer.solvers.pegasos import Watched, objectives, pegasos
+from mercer.solvers.online.iterate import Vector
+from mercer.solvers.online.pegasos import Watched, objectives, pegasos
 
 
 class Pegasos(OnlineClassifier):

@@ -15,8 +15,8 @@ from mercer.estimators.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.history import history_table
-from mercer.solvers.iterate import Coefficients, Vector
-from mercer.solvers.perceptron import Mistakes, perceptron
+from mercer.solvers.online.iterate import Coefficients, Vector
+from mercer.solvers.online.perceptron import Mistakes, perceptron
 
 
 class Perceptron(OnlineClassifier):

@@ -23,11 +23,11 @@ from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.points.budget import Budget
 from mercer.points.warn import warn
-from mercer.solvers.gp import Evidence, fill, unit_of_claims
-from mercer.solvers.gp_posterior import ByFactor, ByGradients, Posterior
-from mercer.solvers.gp_space import Space
+from mercer.solvers.gp.likelihood import Evidence, fill, unit_of_claims
+from mercer.solvers.gp.posterior import ByFactor, ByGradients, Posterior
+from mercer.solvers.gp.space import Space
 from mercer.solvers.history import HISTORY
-from mercer.solvers.inverse import inverse_diagonal
+from mercer.solvers.systems.inverse import inverse_diagonal
 
 _SMALL = 1 << 25  # bytes that are within any budget
 _PAID = 5  # likelihoods of all rows, of which each costs eight times the operations of a low rank, or more

@@ -6,8 +6,8 @@ from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.points.warn import warn
-from mercer.solvers.gp_search import Tuned
-from mercer.solvers.gp_space import Space
+from mercer.solvers.gp.search import Tuned
+from mercer.solvers.gp.space import Space
 
 
 def said_of_search(space: Space, tuned: Tuned | None, n: int, wanted: bool) -> str:

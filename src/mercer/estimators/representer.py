@@ -25,9 +25,9 @@ from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.history import history_table
-from mercer.solvers.representer import Minimiser, Representer, plan, solve
+from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
 
-_FAR = 1e140  # as in `mercer.solvers.ridge`
+_FAR = 1e140  # as in `mercer.solvers.systems.ridge`
 
 
 @dataclass

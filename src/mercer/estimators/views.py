@@ -11,7 +11,7 @@ from mercer.estimators.images import Images
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
-from mercer.solvers.cca import View
+from mercer.solvers.unsupervised.cca import View
 
 
 class ViewModel(Images):

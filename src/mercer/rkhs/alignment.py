@@ -22,7 +22,7 @@ from mercer.gram import Gram
 from mercer.points.threads import run
 
 if TYPE_CHECKING:
-    from mercer.solvers.pivoted import Pivoted
+    from mercer.solvers.systems.pivoted import Pivoted
 
 _BAND = 64  # rows that are permuted at a time
 _PORTION = 64 * 2**20  # bytes of permutations held at a time, at most
@@ -193,8 +193,8 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
 
 def _factor(gram: Gram, most: int, seed: int) -> Pivoted:
     from mercer.points.threads import one_thread_each
-    from mercer.solvers.pivoted import Pivoted  # the solvers take a while to load
-    from mercer.solvers.products import Products
+    from mercer.solvers.systems.pivoted import Pivoted  # the solvers take a while to load
+    from mercer.solvers.systems.products import Products
 
     pivoted = Pivoted(Products(gram), most, single=False, seed=seed)
     total = pivoted.trace

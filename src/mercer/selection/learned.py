@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.points import Points
-from mercer.solvers.gp_space import Space, last_part
+from mercer.solvers.gp.space import Space, last_part
 
 _SHOWN = 12  # parameters that are listed one by one
 _LITTLE = 0.05  # of the largest effect of a feature: one that hardly counts

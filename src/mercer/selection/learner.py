@@ -17,10 +17,9 @@ from mercer.points import Points
 from mercer.selection.learned import Learned, account
 from mercer.selection.leave_one_out import LeaveOneOut
 from mercer.solvers.control import Control
-from mercer.solvers.gp import Evidence
-from mercer.solvers.gp_profile import Profile
-from mercer.solvers.gp_search import Tuned, tune
-from mercer.solvers.gp_space import NOISE, Space, last_part, space_of
+from mercer.solvers.gp.likelihood import Evidence, Profile
+from mercer.solvers.gp.search import Tuned, tune
+from mercer.solvers.gp.space import NOISE, Space, last_part, space_of
 
 _ALPHAS = (1e-8, 1e4)  # bounds of alpha, in units of the mean of k(x, x)
 _SHARES = (0.5, 1.0)  # of the scales given: where those of each feature start, besides at the best one for all

@@ -24,7 +24,7 @@ from mercer.selection.learner import Learner
 from mercer.selection.targets import is_constant, numbers_of
 from mercer.selection.work import within
 from mercer.solvers.control import Control
-from mercer.solvers.gp import rows_of
+from mercer.solvers.gp.likelihood import rows_of
 
 OBJECTIVES = ("auto", "loo", "density", "likelihood")
 _ROWS = 4_000  # on how many rows parameters are learned, at most, unless the caller says

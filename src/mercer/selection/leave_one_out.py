@@ -14,9 +14,9 @@ from mercer.gram import Gram, parameter_gradient
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
 from mercer.points.threads import one_thread_each
-from mercer.solvers.cholesky import diagnose
-from mercer.solvers.gp import _EPS, _FLOOR, fill, least_noise
-from mercer.solvers.products import Products
+from mercer.solvers.gp.likelihood import _EPS, _FLOOR, fill, least_noise
+from mercer.solvers.systems.cholesky import diagnose
+from mercer.solvers.systems.products import Products
 
 Measure = Literal["squares", "density"]
 
@@ -44,7 +44,7 @@ class LeftOut:
 
 
 class LeaveOneOut:
-    r"""The leave-one-out errors of ridge regression in closed form, as `mercer.solvers.gp_search` maximises.
+    r"""The leave-one-out errors of ridge regression in closed form, as `mercer.solvers.gp.search` maximises.
 
     .. math:: e_i = a_i / C_{ii}, \quad a = C y, \quad C = (K + \alpha I)^{-1}
 

@@ -23,7 +23,7 @@ from mercer.points.threads import cores
 from mercer.selection.answers import known
 from mercer.selection.matrices import Matrices
 from mercer.selection.work import Watched, Work
-from mercer.solvers.shared import FACTORISED, GATHERED
+from mercer.solvers.dual.shared import FACTORISED, GATHERED
 
 _DOUBLE, _SINGLE_TOL = 600, 1e-6  # points and tolerances from which on the solver takes float32
 _SHARE = 0.85  # of the budget, for one matrix and the solution on it

@@ -14,7 +14,7 @@ from mercer.points import Points
 from mercer.points.budget import Budget
 from mercer.selection.statistics import Statistics
 from mercer.solvers import Control
-from mercer.solvers.shared import SharedMatrix
+from mercer.solvers.dual.shared import SharedMatrix
 
 _KEPT = 1536 * 2**20  # bytes of matrices that are kept for later folds: fresh memory is dear
 _SHARING, _WIDE = 3, 160  # kernels and features, from which on it pays to keep the statistics

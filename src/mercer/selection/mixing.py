@@ -20,7 +20,7 @@ from mercer.points import Points
 from mercer.points.threads import one_thread_each
 from mercer.rkhs.alignment import _centre
 from mercer.selection.simplex import Known
-from mercer.solvers.products import Products
+from mercer.solvers.systems.products import Products
 
 _INSIDE = 1e-3  # of the tolerance: that of the fits
 _ALONE = 600  # rows up to which threads of BLAS wait for one another longer than they work

@@ -23,8 +23,8 @@ from mercer.points import Points
 from mercer.points.threads import cores
 from mercer.selection.answers import KnownRegressor
 from mercer.selection.work import Work
-from mercer.solvers.products import Products
-from mercer.solvers.shifts import krylov
+from mercer.solvers.systems.products import Products
+from mercer.solvers.systems.shifts import krylov
 
 _SHARED = 100  # products with K that all folds share, before the alphas that are left get a factor
 _STREAMED = 300  # where K is not held, and there is no factor

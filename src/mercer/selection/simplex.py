@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from mercer.solvers.gp_climb import _updated
+from mercer.solvers.gp.climb import _updated
 
 _ENOUGH = 1e-4  # share of the slope that a step must gain (Armijo)
 _TRIES = 20  # shorter steps that are tried
@@ -98,7 +98,7 @@ def descend(
 ) -> Minimum:
     """Minimise a convex function of shares until its lower bound says that it is done.
 
-    Newton steps with a secant approximation of the curvature, as in `mercer.solvers.gp_climb`; each step minimises the
+    Newton steps with a secant approximation of the curvature, as in `mercer.solvers.gp.climb`; each step minimises the
     parabola over all shares.
 
     Parameters

@@ -1,0 +1,475 @@
+"""The nearest points of two convex hulls: the problem behind a hard margin, which has a solution whatever the classes.
+
+Mixtures of the two classes, sum b_i phi_i with both parts of b summing to 1, are nearest at a distance that is the
+width of the margin, and meet where there is none (Bennett and Bredensteiner, 2000). No coefficient grows without bound,
+as those of the dual do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+
+from mercer.points.threads import one_thread_each, scipy_alone
+from mercer.solvers.dual.barrier import Interior, path, quietly
+
+_STEPS = 60
+_INLINE = 100_000_000  # products below which a second thread costs more than it brings
+_BACK = 0.995  # of the way to the boundary
+_LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
+_EQUATIONS = 200  # points of mixtures that are refined by solving for them
+_PATIENCE = 8  # exchanges in which the points to exchange become half as many, where they are few
+_WAYS = ((2, 0.85), (_PATIENCE, 0.5))  # exchanges, and to which part many points to exchange fall in them on the way
+_EXCHANGES = 60  # at most
+_BORDER = 40  # points by which a set may differ from the one that was factorised
+_SEPARATED = 0.03  # the gap of interior mixtures from which on their points are nearly those of the nearest
+_LAST = 1e-8  # of the objective: the complementarity at which mixtures have the points of the nearest
+_NEARLY = 0.01  # of all points: so few coefficients of the wrong sign may be left out
+_HOPELESS = 0.02  # of all points: so many to exchange are too many when they become no fewer
+_PRESSING = (1.0, 1e3)  # times what a coefficient does to its own value: a value that is farther ahead presses it to 0
+_BESIDE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K are hardly seen in a step
+_EXACT = 1e-6  # of the square of the distance: what equations may leave of w
+_ROUNDING = 1e-15  # of k(x, x), in w at a point
+_SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
+_STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
+_FLOOR = 4  # steps in which complementarity does not halve: rounding keeps it where it is
+
+
+class Columns(NamedTuple):
+    """F with F F' = K up to rounding, and what its first, its first two, ... columns leave of K's diagonal."""
+
+    values: np.ndarray
+    left: np.ndarray
+
+    def seen(self, stiffness: float) -> int:
+        """Return how many columns count beside 1 / stiffness."""
+        return max(1, int(np.count_nonzero(self.left * stiffness > _BESIDE)))
+
+
+class Nearest(NamedTuple):
+    """Two mixtures, and what lies between them.
+
+    Attributes
+    ----------
+    b
+        Coefficients of the sign of each label; both parts sum to 1, or all of it does where there is no offset.
+    values
+        <w, phi_i> with w = sum b_i phi_i.
+    apart
+        |w|, the distance of the mixtures (without an offset: of one of all signed points from 0). No two mixtures of
+        these classes are nearer than `margin`, and none need be farther than `apart`.
+    margin
+        What lies between the classes along w; negative where they overlap there.
+    """
+
+    b: np.ndarray
+    values: np.ndarray
+    apart: float
+    margin: float
+    steps: int = 0
+
+    @property
+    def gap(self) -> float:
+        """How far the square of the distance can be from the smallest there is, as a share of it."""
+        return 1.0 - (max(self.margin, 0.0) / self.apart) ** 2 if self.apart > 0 else 1.0
+
+
+def between(b: np.ndarray, values: np.ndarray, square: float, sign: np.ndarray, free: bool, steps: int = 0) -> Nearest:
+    """Return what lies between two mixtures, from w at every point and its squared length."""
+    apart = math.sqrt(max(square, 0.0))
+    if free:
+        least = float(values[sign > 0].min()) - float(values[sign < 0].max())
+    else:
+        least = float((sign * values).min())
+    return Nearest(b, values, apart, least / apart if apart > 0 else -math.inf, steps)
+
+
+def nearest(
+    points: np.ndarray,
+    sign: np.ndarray,
+    free: bool,
+    tol: float,
+    touching: float,
+    stop: Callable[[], bool],
+    factor: Columns | None = None,
+) -> Nearest:
+    """Return the nearest mixtures of points given by their features, as rows.
+
+    Parameters
+    ----------
+    points
+        The features; where there is an offset, best with their mean at 0.
+    sign
+        The label of each, 1 or -1.
+    free
+        Whether there is an offset: then each class makes up a mixture of its own.
+    tol
+        The gap to stop at.
+    touching
+        The distance at which mixtures meet.
+    stop
+        Asked after each step whether to leave.
+    factor
+        The factor of which the features are the columns: steps far from the solution are taken with the first of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = nearest(np.array([[-2.0], [-1.0], [3.0]]), np.array([-1.0, -1.0, 1.0]), True, 1e-9, 0.0, lambda: False)
+    >>> found.b.round(6), round(found.margin, 6)
+    (array([ 0., -1.,  1.]), 4.0)
+    """
+    square = float(np.einsum("ij,ij->i", points, points).max())
+    best, smallest, waited = None, math.inf, 0
+    few = len(points) * points.shape[1] ** 2 <= _INLINE
+    with one_thread_each() if few else scipy_alone(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for steps, (u, slack, length) in enumerate(_path(points, sign, free, factor)):
+            far = float(u @ slack) > max(length, 1e3 * touching**2)
+            if best is not None and far and points.shape[1] > _EQUATIONS and not stop():
+                continue  # products with all features take as long as the step
+            waited += 1
+            inside = mixtures(sign * u, free)
+            sparse = [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _PRESSING]
+            for b in (inside, *sparse, _refined(points, sparse[0], sign, free)):
+                if b is None or not np.isfinite(b).all():
+                    continue
+                w = points.T @ b
+                seen = between(b, points @ w, float(w @ w), sign, free, steps)
+                gap = seen.apart - max(seen.margin, 0.0)
+                if gap < 0.9 * smallest:
+                    smallest, waited = gap, 0
+                if best is None or _better(seen, best):
+                    best = seen
+                # A solution has no coefficients that are nearly 0.
+                if best.apart <= touching or (seen.gap <= tol and b is not inside):
+                    return seen if seen.gap <= tol else best
+            # Mixtures that nearly meet will hardly come apart again.
+            meeting = best is not None and best.margin <= 0 and best.apart <= 100 * touching
+            if waited >= (_STALLED // 2 if meeting else _STALLED) or stop():
+                break
+    assert best is not None
+    return best
+
+
+def nearest_on_matrix(
+    K: np.ndarray, sign: np.ndarray, free: bool, tol: float, touching: float, start: np.ndarray | None = None
+) -> Nearest | None:
+    """Return the nearest mixtures from the kernel matrix of their points, in float64; None where there is no way.
+
+    An interior-point method, until its mixtures have a margin: linear equations for the points that it takes for those
+    of the nearest mixtures have the last word.
+
+    Parameters
+    ----------
+    K
+        The matrix, positive semidefinite.
+    sign, free, tol, touching
+        As for `nearest`.
+    start
+        Coefficients not far from the solution, of the sign of each label; None for all alike.
+    """
+    b = None if start is None else mixtures(start, free)
+    if b is None:
+        b = mixtures(sign, free)
+    assert b is not None
+    largest = float(np.abs(K.diagonal()).max())
+    noise = _SQUARES * largest
+    found, before = on_matrix(K, b, sign, free), None
+    totals: list[float] = []
+    with quietly(len(K)):
+        for steps, (point, objective, _) in enumerate(_inside(K, b, sign, free)):
+            mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
+            if mixed is None or not np.isfinite(mixed).all():
+                return None
+            found = on_matrix(K, mixed, sign, free, steps)
+            if before is not None and found.gap <= _SEPARATED:
+                refined = refined_on_matrix(K, _positive(point, before), sign, free, tol, steps)
+                if refined is not None and is_nearest(K, refined, tol):
+                    return refined
+            before = point
+            least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
+            totals.append(point.complementarity)
+            if objective <= 0.5 * touching**2 or totals[-1] <= least:
+                break
+            if len(totals) > _FLOOR and totals[-1] > 0.5 * totals[-1 - _FLOOR]:
+                break
+        else:
+            if found.steps == 0:
+                return None
+    for times in _PRESSING:
+        few = mixtures(np.where(in_mixture(K, found, sign, free, times), found.b, 0.0), free)
+        fewer = found if few is None else on_matrix(K, few, sign, free, found.steps)
+        if _better(fewer, found) or (found.margin > 0 and fewer.gap <= max(tol, 2 * found.gap)):
+            return fewer
+    return found
+
+
+def _inside(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[Interior, float, float]]:
+    """Return the central path from mixtures; without an offset, of signed points."""
+    none, unbounded = np.zeros(len(sign)), np.full(len(sign), np.inf)
+    if free:
+        bounds = np.where(sign > 0, unbounded, 0.0), np.where(sign < 0, unbounded, 0.0)
+        return path(K, none, none, np.stack(bounds), np.maximum([b, -b], 0.0), 2)
+    signed = K * sign * sign[:, None]
+    return path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(b), none]), 1)
+
+
+def _positive(point: Interior, before: Interior) -> np.ndarray:
+    """Return which coefficients a step takes for positive: those that fall more slowly than their multipliers.
+
+    The indicators of Tapia (El-Bakry, Tapia and Zhang, 1994), which know no scale: how small the coefficients of others
+    are says little where the matrix is ill-conditioned.
+    """
+    found = np.zeros(point.n, bool)
+    found[point.at] = point.x * before.low > point.low * before.x
+    return found
+
+
+def in_mixture(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool, times: float = 1.0) -> np.ndarray:
+    """Return which coefficients are not pressed to 0: by how far a point is ahead of the margin, in units of K b."""
+    ahead = sign * found.values
+    for side in (sign > 0, sign < 0) if free else (slice(None),):
+        ahead[side] -= ahead[side].min()
+    return np.asarray((found.b != 0) & (ahead <= times * K.diagonal() * np.abs(found.b)))
+
+
+def is_nearest(K: np.ndarray, found: Nearest, tol: float) -> bool:
+    """Return whether no mixtures are nearer by more than a gap of `tol`, or by what the rounding of squares hides."""
+    return found.gap <= max(tol, min(_SQUARES * float(np.abs(K.diagonal()).max()) / max(found.apart**2, 1e-300), 0.1))
+
+
+def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps: int = 0) -> Nearest:
+    """Return what lies between two mixtures, by kernel values."""
+    values = K @ b
+    return between(b, values, float(b @ values), sign, free, steps)
+
+
+def refined_on_matrix(
+    K: np.ndarray, at: np.ndarray, sign: np.ndarray, free: bool, tol: float = 0.0, steps: int = 0
+) -> Nearest | None:
+    """Return the nearest mixtures that linear equations lead to, from those of the points `at`; None where none do.
+
+    At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points with a coefficient
+    of the wrong sign leave, and points that w puts between the mixtures join (block principal pivoting; Portugal,
+    Judice and Vicente, 1994). Where these do not become half as many in some exchanges only the last half of them are
+    exchanged, since all at once go round in circles; where they are many by then, or become more, there is no way.
+    A gap of `tol` is enough.
+    """
+    best: Nearest | None = None
+    largest = float(np.abs(K.diagonal()).max())
+    equations, moving = _Equations(K, sign, free), [len(sign)]
+    for _ in range(_EXCHANGES):
+        if not at.any() or (free and not np.ptp(sign[at])):
+            break
+        try:
+            b, values, level = equations.solve(at)
+        except LinAlgError:
+            break
+        seen = between(b, values, float(b @ values), sign, free, steps)
+        if seen.apart**2 <= _SQUARES * largest:  # what is left is rounding
+            break
+        wrong = sign * b < 0
+        good = seen
+        if wrong.any() and np.count_nonzero(wrong) <= _NEARLY * len(sign):
+            good = on_matrix(K, np.asarray(mixtures(np.where(wrong, 0.0, b), free)), sign, free, steps)
+        if (good is not seen or not wrong.any()) and (best is None or _better(good, best)):
+            best = good
+            if is_nearest(K, best, tol):
+                break
+        ahead = sign * seen.values - np.where(sign > 0, level[0], -level[-1] if free else level[0])
+        moved = wrong | (~at & (ahead < -_ROUNDING * largest))
+        moving.append(int(np.count_nonzero(moved)))
+        if not moving[-1]:
+            break
+        fell = [moving[-1] <= part * moving[max(0, len(moving) - 1 - times)] for times, part in _WAYS]
+        if moving[-1] > _HOPELESS * len(sign) and not all(fell):
+            break
+        if not fell[-1]:
+            moved[: np.flatnonzero(moved)[moving[-1] // 2]] = False
+        at = at ^ moved
+    return best
+
+
+class _Equations:
+    """Mixtures along which w is the same on all their points, for sets of points that differ by few.
+
+    The matrix of one set is factorised; others border it with the columns of points that join, and with those of the
+    identity for points that leave.
+    """
+
+    def __init__(self, K: np.ndarray, sign: np.ndarray, free: bool) -> None:
+        self.K = K
+        self.sums = np.stack([sign > 0, sign < 0], axis=1).astype(float) if free else sign[:, None]
+        self.wanted = np.array([1.0, -1.0] if free else [1.0])
+        self.base = np.zeros(len(K), bool)
+
+    def solve(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the coefficients, w on all points, and w on the points of each mixture as it should be."""
+        if not self.base.any() or np.count_nonzero(at ^ self.base) > _BORDER:
+            self._factorise(at)
+        alike = self._inverse(at, self.sums)
+        b, level = np.zeros(len(at)), np.zeros(len(self.wanted))
+        for _ in range(2):  # again only for what rounding has left
+            more = np.linalg.solve(self.sums.T @ alike, self.wanted - self.sums.T @ b)
+            b, level = b + alike @ more, level + more
+            values = self.K @ b
+            left = np.where(at, self.sums @ level - values, 0.0)
+            if np.abs(left).max() <= _EXACT * abs(float(b @ values)):
+                break
+            b += self._inverse(at, left[:, None])[:, 0]
+        return b, values, level
+
+    def _inverse(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return what the inverse of the matrix of some points makes of the rows of these."""
+        border = np.flatnonzero(at ^ self.base)
+        inner = cho_solve(self.factor, right[self.base], check_finite=False)
+        out = np.zeros_like(right)
+        if len(border):
+            columns, solved = self._columns(border)
+            join = at[border]
+            square = np.where(join & join[:, None], self.K[np.ix_(border, border)], 0.0) - columns.T @ solved
+            z = np.linalg.solve(square, np.where(join[:, None], right[border], 0.0) - columns.T @ inner)
+            out[border] = np.where(join[:, None], z, 0.0)
+            inner -= solved @ z
+        out[self.points] += inner
+        out[~at] = 0.0
+        return out
+
+    def _factorise(self, at: np.ndarray) -> None:
+        self.base, self.points = at, np.flatnonzero(at)
+        self.factor = cho_factor(self.K[np.ix_(at, at)].T, lower=True, overwrite_a=True, check_finite=False)
+        self.known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def _columns(self, border: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns that border the matrix, and what its inverse makes of them."""
+        new = np.array([i for i in border if i not in self.known], dtype=np.intp)
+        if len(new):
+            columns = np.where(self.base[new], self.points[:, None] == new, self.K[np.ix_(self.points, new)])
+            solved = cho_solve(self.factor, columns, check_finite=False)
+            self.known.update(zip(new.tolist(), zip(columns.T, solved.T, strict=True), strict=True))
+        columns, solved = zip(*(self.known[i] for i in border), strict=True)
+        return np.stack(columns, axis=1), np.stack(solved, axis=1)
+
+
+def mixtures(b: np.ndarray, free: bool) -> np.ndarray | None:
+    """Return coefficients with both parts scaled to sum 1 (without an offset: both together); None where one is 0."""
+    plus, minus = np.maximum(b, 0.0), np.maximum(-b, 0.0)
+    more, less = float(plus.sum()), float(minus.sum())
+    if free:
+        return plus / more - minus / less if more > 0 and less > 0 else None
+    return b / (more + less) if more + less > 0 else None
+
+
+def _better(new: Nearest, old: Nearest) -> bool:
+    if max(new.margin, old.margin) > 0:
+        return new.gap < old.gap
+    return new.apart < old.apart
+
+
+def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: bool) -> np.ndarray | None:
+    """Return the mixtures of the same points that are nearest, from linear equations; None where that is none.
+
+    Each point against the heaviest of its mixture: no step along these differences changes a sum.
+    """
+    at = np.flatnonzero(b) if b is not None else np.empty(0, np.intp)
+    if b is None or not len(at) <= min(points.shape[1] + 2, _EQUATIONS):
+        return None
+    heaviest = np.full(len(at), at[np.argmax(np.abs(b[at]))])
+    if free:
+        for side in (-1.0, 1.0):
+            heaviest[sign[at] == side] = at[np.argmax(side * b[at])]
+    at, heaviest = at[at != heaviest], heaviest[at != heaviest]
+    ahead, behind = sign[at], sign[heaviest]
+    differences = points[at] * ahead[:, None] - points[heaviest] * behind[:, None]
+    moves = np.linalg.lstsq(differences.T, -(points.T @ b), rcond=None)[0]
+    b = b.copy()
+    np.add.at(b, at, ahead * moves)
+    np.add.at(b, heaviest, -behind * moves)
+    return b if (sign * b >= 0).all() else None
+
+
+def _path(
+    points: np.ndarray, sign: np.ndarray, free: bool, factor: Columns | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield weights u, slacks and |w|^2 along the central path (Mehrotra, 1992).
+
+    The dual of the nearest points is max rho - |w|^2 / 2 under sign (<w, phi> + offset) - rho = slack >= 0. A step is
+    solved for w, the offset and rho together: what is left for u is a small difference of small numbers, which it is
+    not in a step that is solved for u.
+    """
+    n, d = points.shape
+    ends = np.column_stack([sign, -np.ones(n)] if free else [-np.ones(n)])  # of the offset and of rho
+    few = d if factor is None else 1  # features that are seen
+    rows = points[:, :few]
+
+    def times(v: np.ndarray) -> np.ndarray:
+        return sign * (rows @ v[:few]) + ends @ v[few:]
+
+    def transposed(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([rows.T @ (sign * x), ends.T @ x])
+
+    u = np.full(n, 1.0 / n)
+    slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
+    v = np.zeros(few + ends.shape[1])
+    for _ in range(_STEPS):
+        yield u, slack, float(v[:few] @ v[:few])
+        stiff = u / slack
+        if factor is not None:
+            more = max(few, factor.seen(float(stiff.max())))
+            v, few = np.concatenate([v[:few], np.zeros(more - few), v[few:]]), more
+        rows = points[:, :few]
+        penalty = np.append(np.ones(few), np.zeros(ends.shape[1]))
+        gain = np.append(np.zeros(len(penalty) - 1), 1.0)
+        missing = times(v) - slack
+        newton = _Newton(rows, sign, ends, stiff)
+        if newton.factor is None:
+            return
+        base = gain - penalty * v - transposed(stiff * missing)
+        # Towards the solution itself; how far that goes says how much of the mean to keep, and what curves away.
+        dslack = times(newton.solve(base)) + missing
+        du = -u - stiff * dslack
+        far = min(1.0, _reach(u, du), _reach(slack, dslack))
+        mean, after = float(u @ slack) / n, float((u + far * du) @ (slack + far * dslack)) / n
+        push = ((after / mean) ** 3 * mean - du * dslack) / slack
+        dv = newton.solve(base + transposed(push))
+        dslack = times(dv) + missing
+        du = push - u - stiff * dslack
+        far = min(1.0, _BACK * _reach(u, du), _BACK * _reach(slack, dslack))
+        if not (np.isfinite(dv).all() and np.isfinite(du).all()):
+            return
+        v = v + far * dv
+        u, slack = np.maximum(u + far * du, 1e-300), np.maximum(slack + far * dslack, 1e-300)
+
+
+class _Newton:
+    """A' diag(stiff) A + diag(penalty) for the rows A = (phi, sign ends), factorised."""
+
+    def __init__(self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray) -> None:
+        d = points.shape[1]
+        rows = np.column_stack([points, sign[:, None] * ends])
+        rows *= np.sqrt(stiff)[:, None]
+        matrix = dsyrk(1.0, rows.T, lower=1)
+        matrix[np.arange(d), np.arange(d)] += 1.0
+        self.scale = 1.0 / np.sqrt(matrix.diagonal())
+        matrix *= self.scale * self.scale[:, None]
+        self.factor = None
+        for lift in _LIFTS:
+            matrix[np.diag_indices(len(matrix))] = 1.0 + lift
+            try:
+                self.factor = cho_factor(matrix, lower=True, check_finite=False)
+            except LinAlgError:
+                continue
+            break
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        return self.scale * cho_solve(self.factor, self.scale * right, check_finite=False)
+
+
+def _reach(x: np.ndarray, change: np.ndarray) -> float:
+    shrinking = change < 0
+    return float((-x[shrinking] / change[shrinking]).min(initial=math.inf))

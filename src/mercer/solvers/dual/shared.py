@@ -1,0 +1,275 @@
+"""Many dual problems on parts of one kernel matrix: the folds and the penalties of a search.
+
+A fold's problem is that of all points with the box of those left out closed. They cannot move, and what the solver
+keeps for them, the gradient, is the value of f where it is to be scored: a fold costs no matrix and no prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from mercer import _core
+from mercer.certify import Certificate
+from mercer.gram import Gram
+from mercer.points import Comparison
+from mercer.solvers.control import Control
+from mercer.solvers.dual.planning import method
+from mercer.solvers.dual.problem import Solution, SVMDual
+from mercer.solvers.dual.small import together
+from mercer.solvers.dual.state import Point, State, dot, scaled, within
+
+_PATIENCE = 200  # SMO steps per point; then the ordinary way, which knows more than SMO
+_STEPS = 16  # SMO steps per active point between two looks at the gap
+_FALL = 0.1  # of the violation at which SMO among the active points ends
+_SETTLED = 0.05  # as in course.py
+_NEAR = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
+_CRAWL = 0.9  # of the violation: if SMO ends above it, it crawls
+_SHARE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
+GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
+FACTORISED = 1_200  # free coefficients that are solved for at once
+_STOPS = 6  # times that coefficients are stopped at the side of their box
+_ROUNDING = 6e-8  # of float32
+_FORGIVEN = 1e-3  # relative error of values near 0, whose sums are what counts
+
+
+class SharedMatrix:
+    """The kernel values of all points, held for every problem on some of them.
+
+    Parameters
+    ----------
+    gram
+        The matrix; its budget must hold it.
+    control
+        The tolerance and the precision of the problems.
+    compute
+        Gives the values of a comparison for less than it would cost, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Gram
+    >>> from mercer.solvers import Control
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 1.0, -1.0, -1.0])
+    >>> shared = SharedMatrix(Gram(RBF(), X), Control())
+    >>> rows = np.array([0, 1, 2])  # the last point is left out
+    >>> terms = {"linear": -y[rows], "upper": (y[rows] > 0) * 1.0, "lower": (y[rows] < 0) * 1.0}
+    >>> solution, values, _ = shared.solve(rows, terms, Control())
+    >>> bool(solution.certificate.relative_gap <= 1e-3), bool(values[3] < 0)
+    (True, True)
+    """
+
+    def __init__(
+        self, gram: Gram, control: Control, compute: Callable[[Comparison], np.ndarray | None] | None = None
+    ) -> None:
+        self.gram = gram
+        n = gram.shape[0]
+        whole = SVMDual(gram, np.zeros(n), np.zeros(n), np.zeros(n))
+        self.single = method(whole, control).single
+        compared = gram.comparison
+        if self.single and gram.compiled:
+            compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula, _FORGIVEN)
+        gram.budget.require(
+            n * n * np.dtype(compared.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
+        )
+        values = None if compute is None else compute(compared)
+        self.values = np.ascontiguousarray(compared.dense() if values is None else values)
+        self.diagonal = self.values.diagonal().astype(np.float64)
+
+    def solve(
+        self,
+        rows: np.ndarray,
+        terms: dict[str, Any],
+        control: Control,
+        start: Point | None = None,
+    ) -> tuple[Solution, np.ndarray, Point] | None:
+        """Solve the problem of some points; None where SMO alone does not do.
+
+        Parameters
+        ----------
+        rows
+            The points that take part.
+        terms
+            Of `SVMDual`, one number for each of `rows`.
+        start
+            A solution for another box, from which to start.
+
+        Returns
+        -------
+        solution
+            On `rows`.
+        values
+            f at all points, without the offset.
+        point
+            From which the next problem may start.
+        """
+        course = Course(self, rows, terms, start)
+        if not course.settled and not course.run(control):
+            return None
+        s, bounds = course.state, course.state.bounds()
+        image = s.gradient - s.linear
+        offset = (bounds.plus - bounds.minus) / 2
+        certificate = Certificate(
+            bounds.primal,
+            bounds.dual,
+            s.kkt(bounds),
+            control.tol,
+            "SMO on a shared matrix",
+            course.steps,
+            control.seconds,
+            bounds.rounding,
+            str(self.values.dtype),
+        )
+        half = -(bounds.plus + bounds.minus) / 2 if s.groups == 2 else 0.0
+        found = Solution(s.plus[rows], s.minus[rows], offset, image[rows] + offset, certificate, half)
+        below = all(((p < u) | (u == 0)).all() for p, u in ((s.plus, s.upper), (s.minus, s.lower)))
+        return found, image, Point(s.plus, s.minus, image, below and s.groups == 1)
+
+
+class Course:
+    """One problem on its way."""
+
+    def __init__(
+        self,
+        shared: SharedMatrix,
+        rows: np.ndarray,
+        terms: dict[str, Any],
+        start: Point | None = None,
+    ) -> None:
+        n = len(shared.values)
+        full: dict[str, Any] = {"offset": terms.get("offset", "free")}
+        for name in ("linear", "upper", "lower", "width", "plus", "minus"):
+            if (value := terms.get(name)) is not None:
+                full[name] = np.zeros(n)
+                full[name][rows] = value
+        self.shared = shared
+        self.problem = SVMDual(shared.gram, **full)
+        self.state = s = State(self.problem, shared.diagonal)
+        self.steps = 0
+        self.settled = False  # whether the start is the solution
+        if start is not None and start.image is not None:
+            self.settled = start.inside and within(start, s)
+        else:
+            start = None
+        if start is not None:
+            scaled(s, start)
+        elif s.plus.any() or s.minus.any():
+            b = s.plus - s.minus
+            support = np.flatnonzero(b)
+            s.gradient += b[support] @ shared.values[support].astype(np.float64)
+
+    def run(self, control: Control) -> bool:
+        """Go on until the gap is small enough; return whether it is."""
+        s, K = self.state, self.shared.values
+        before = -np.inf
+        while True:
+            bounds = s.bounds()
+            gap, size = bounds.relative_gap, max(abs(bounds.primal), abs(bounds.dual))
+            if gap <= _NEAR * control.tol and not self._trustworthy(size, control):
+                return False
+            if gap <= control.tol and (
+                gap <= _SETTLED * control.tol or bounds.dual - before <= _SETTLED * control.tol * size
+            ):
+                return True
+            before = bounds.dual
+            active, violation = self._active()
+            if control.exhausted(0) is not None or self.steps > _PATIENCE * s.n or violation <= s.floor:
+                return False
+            target = max(_FALL * violation, s.floor)
+            done, left = _core.smo_part(K, active, *s.arrays, s.groups, target, _STEPS * len(active))
+            self.steps += done
+            if left > max(target, _CRAWL * violation) and s.groups == 1:
+                self._newton()
+            elif not done:
+                return False
+
+    def _active(self) -> tuple[np.ndarray, float]:
+        """Return the points that may move soon, and the violation of the conditions of optimality."""
+        s = self.state
+        keep, worst = s.free, 0.0
+        for up, down in s.slopes():
+            low, high = float(up.min()), float(down.max())
+            worst = max(worst, high - low)
+            margin = max(high - low, 0.0)
+            keep = keep | (up < high + margin) & (up < np.inf) | (down > low - margin) & (down > -np.inf)
+        active = np.flatnonzero(keep).astype(np.int32)
+        if len(active) > min(_SHARE * s.n, GATHERED):
+            active = np.arange(s.n, dtype=np.int32)
+        return active, worst
+
+    def _newton(self) -> None:
+        """SMO crawls: solve for the free coefficients at once, those that would leave their box stopped at its side."""
+        s = self.state
+        free = np.flatnonzero(s.free)
+        if not 2 <= len(free) <= FACTORISED:
+            return
+        K = self.shared.values[np.ix_(free, free)].astype(np.float64)
+        rising = s.plus[free] > 0
+        b = np.where(rising, s.plus[free], -s.minus[free])
+        low, high = np.where(rising, 0.0, -s.lower[free]), np.where(rising, s.upper[free], 0.0)
+        slope = s.gradient[free] + np.where(rising, s.width[free], -s.width[free])
+        change = newton_step(K, slope, low - b, high - b)
+        fall, curve = float(slope @ change), float(change @ (K @ change))
+        if not fall < 0:
+            return
+        change *= min(1.0, -fall / curve) if curve > 0 else 1.0
+        moved = np.clip(b + change, low, high)
+        change = moved - b
+        s.plus[free], s.minus[free] = np.where(rising, moved, 0.0), np.where(rising, 0.0, -moved)
+        _core.add_rows(self.shared.values, free.astype(np.int32), change, s.gradient)
+
+    def _trustworthy(self, size: float, control: Control) -> bool:
+        """Whether rounding the kernel values to float32 changes the objective by less than the gap asked for."""
+        if self.shared.values.dtype == np.float64:
+            return True
+        s = self.state
+        return _ROUNDING * dot(s.coefficients**2, s.lengths**2) <= 0.3 * control.tol * size
+
+
+def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return a change in [low, high], of sum 0, that minimises change' K change / 2 + slope' change, nearly.
+
+    Entries that would leave their interval are set to its end, and the others solved for again, a few times; what is
+    then still outside shortens the step.
+
+    Examples
+    --------
+    >>> newton_step(np.eye(3), np.array([1.0, 0.0, -1.0]), np.full(3, -0.5), np.full(3, 0.5)).round(6) + 0.0
+    array([-0.5,  0. ,  0.5])
+    """
+    n = len(slope)
+    inside, change = np.ones(n, bool), np.zeros(n)
+    ridge = 1e-7 * float(K.diagonal().max())
+    for _ in range(_STOPS):
+        at = np.flatnonzero(inside)
+        A = K[np.ix_(at, at)]
+        A[np.diag_indices(len(at))] += ridge
+        fixed = np.where(inside, 0.0, change)
+        right = np.column_stack([-(slope + K @ fixed)[at], np.ones(len(at))])
+        try:
+            factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.zeros(n)
+        both = cho_solve(factor, right, overwrite_b=True, check_finite=False)
+        change[at] = both[:, 0] - both[:, 1] * ((both[:, 0].sum() + fixed.sum()) / both[:, 1].sum())
+        outside = at[(change[at] < low[at]) | (change[at] > high[at])]
+        if not outside.size:
+            return change
+        if outside.size >= at.size - 1:
+            break
+        whole = change.copy()
+        change[outside] = np.clip(change[outside], low[outside], high[outside])
+        inside[outside] = False
+    else:
+        change = whole
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(change > 0, high / change, np.where(change < 0, low / change, np.inf))
+    return change * min(1.0, float(room.min()))
+
+
+def solve_together(shared: SharedMatrix, problems: list[SVMDual], control: Control) -> list[Solution | None]:
+    """Solve problems of several pairs of classes, whose `rows` are points of the matrix; None where SMO does not do."""
+    return together(shared.values, problems, control)

@@ -1,0 +1,1 @@
+"""Gaussian processes: likelihood, its maximum, and the posterior."""

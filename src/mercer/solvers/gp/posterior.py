@@ -1,0 +1,380 @@
+"""How much a Gaussian process still varies once it has seen its data: variances and covariances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import blas, cho_factor, lapack
+
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.points import Comparison, Points
+from mercer.solvers.control import Control
+from mercer.solvers.systems.cholesky import rounding
+from mercer.solvers.systems.products import Products
+from mercer.solvers.systems.system import Systems
+
+_TILE = 1 << 25  # bytes of kernel values between new points and training points at a time
+_COLUMNS = 128  # equations that conjugate gradients solve together
+_CLOSE = 1e-3  # residual of such an equation, in units of the noise: its square is what a variance is off by
+_WORTH = 8  # one new point for so many training points, below which no low rank is looked for
+_FEW = 16  # equations that are sooner solved than a low rank is looked for
+_MANY = 1_000  # training points below which triangles are fast enough
+_LEFT = 5e-7  # trace that may be left of K, in units of the noise
+_SURE = 2e-6  # relative error of a variance that the bound must allow for
+_BLOCK = 512  # candidates for pivots that are drawn at first
+_FLOOR, _LOWER = (
+    1 / 64,
+    2.0,
+)  # of that trace: the smallest pivot at first; and how much lower it is where too few are left
+_CHUNK = 2_048  # columns of R that are weighted at a time
+_RANK_TILE = 1 << 25  # bytes of kernel values at a time
+_NOISE = 4e-14  # of the diagonal, below which a pivot has too few digits: it divides what rounding has left
+
+
+class Posterior(Protocol):
+    """What is known of f beside its mean."""
+
+    def variance(self, new: Points) -> np.ndarray:
+        """Return the variance of f at each point."""
+
+    def covariance(self, new: Points) -> np.ndarray:
+        """Return the covariances of f between the points."""
+
+
+class ByFactor:
+    r"""Variances by the Cholesky factor of K + S.
+
+    .. math:: \operatorname{cov}(f(x), f(z)) = k(x, z) - v(x)^T v(z), \qquad L v(x) = (k(x_i, x))_i
+
+    Parameters
+    ----------
+    kernel, points
+        The kernel, with every parameter known, and the training points.
+    shift
+        The diagonal of S: a number, or one per point.
+    factor
+        n x n, column by column; its lower triangle is L.
+    spare
+        Bytes that may be used beside it.
+    """
+
+    def __init__(
+        self, kernel: Kernel, points: Points, shift: float | np.ndarray, factor: np.ndarray, spare: float = math.inf
+    ) -> None:
+        self.kernel, self.points, self.shift, self.factor, self.spare = kernel, points, shift, factor, spare
+        self._low: LowRank | None = None
+        self._sought = self._prepared = False
+
+    def prepare(self) -> None:
+        """Look for a low rank at once, and use it for any number of new points."""
+        self._prepared = True
+        self.low_rank(0)
+
+    def low_rank(self, new: int) -> LowRank | None:
+        """Return K as a matrix of low rank, if it is one and so many new points make it worth looking for.
+
+        What is returned does not depend on what was asked before, nor do the digits of a variance.
+        """
+        n = len(self.points)
+        if n < _MANY or not (self._prepared or _WORTH * new >= n):
+            return None
+        if not self._sought:
+            most = int(min(n // 4, self.spare // (8 * n)))
+            self._low, self._sought = LowRank.of(Gram(self.kernel, self.points), self.shift, most), True
+        return self._low
+
+    def variance(self, new: Points) -> np.ndarray:
+        low = self.low_rank(len(new))
+        if low is None:
+            return self.exact_variance(new)
+        found, certain = low.variance(new)
+        if not certain.all():
+            rest = np.flatnonzero(~certain)
+            found[rest] = self.exact_variance(Points(new.take(rest).data))
+        return found
+
+    def exact_variance(self, new: Points) -> np.ndarray:
+        """Return the variances by the factor alone."""
+        n, m = len(self.points), len(new)
+        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        step = min(m, max(64, _TILE // (8 * n)))
+        tile = np.empty((step, n))
+        for i in range(0, m, step):
+            rows = slice(i, min(i + step, m))
+            v = self._whitened(new, rows, tile[: rows.stop - i])
+            found[rows] -= np.einsum("ij,ij->i", v, v)
+        return np.maximum(found, 0.0, out=found)
+
+    def covariance(self, new: Points) -> np.ndarray:
+        found = np.array(Comparison(self.kernel.of, new).dense(), dtype=np.float64)
+        v = self._whitened(new, slice(0, len(new)), np.empty((len(new), len(self.points))))
+        found -= v @ v.T
+        return found
+
+    def _whitened(self, new: Points, rows: slice, out: np.ndarray) -> np.ndarray:
+        """Return v of some new points, one per row, in `out`."""
+        return whitened(self.factor, cross(self.kernel, new, rows, self.points, out))
+
+
+class ByGradients:
+    """The same without the matrix: an equation with K + S for each new point, by conjugate gradients.
+
+    A solution with the residual r makes a variance too large by at most |r|² / s.
+
+    Parameters
+    ----------
+    gram
+        The kernel matrix of the training points.
+    shift
+        The diagonal of S, above 0: a number, or one per point.
+    """
+
+    def __init__(self, gram: Gram, shift: float | np.ndarray) -> None:
+        self.gram, self.shift = gram, shift
+        self._systems: Systems | None = None
+        self._low: LowRank | None = None
+        self._sought = False
+
+    def _solved(self, new: Points, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return k, A and (K + S) A for some new points, one column for each."""
+        if self._systems is None:
+            self._systems = Systems(self.gram, Control(), method="cg")
+        n, width = self.gram.shape[0], rows.stop - rows.start
+        k = cross(self.gram.kernel, new, rows, self.gram.left, np.empty((width, n))).T
+        length = np.maximum(np.linalg.norm(k, axis=0), 1e-300)
+        tol = np.clip(_CLOSE * float(np.min(self.shift)) / length, 1e-12, 1e-3)
+        answer = self._systems.solve(self.shift, k, tol=tol)
+        if answer.stopped == "interrupted":
+            self._systems = None  # whose control is cancelled
+            raise KeyboardInterrupt
+        shift = np.asarray(self.shift).reshape(-1, 1)
+        return k, answer.A, answer.product + shift * answer.A
+
+    def variance(self, new: Points) -> np.ndarray:
+        n, m = self.gram.shape[0], len(new)
+        if not self._sought and m >= _FEW:
+            most = min(n // 4, int(self.gram.budget // (32 * n)))
+            self._low, self._sought = LowRank.of(self.gram, self.shift, most), True
+        if self._low is None:
+            return self._by_equations(new)
+        found, certain = self._low.variance(new)
+        if not certain.all():
+            rest = np.flatnonzero(~certain)
+            found[rest] = self._by_equations(Points(new.take(rest).data))
+        return found
+
+    def _by_equations(self, new: Points) -> np.ndarray:
+        m = len(new)
+        found = np.array(Comparison(self.gram.kernel.of, new).diag(), dtype=np.float64)
+        for i in range(0, m, _COLUMNS):
+            rows = slice(i, min(i + _COLUMNS, m))
+            k, A, MA = self._solved(new, rows)
+            found[rows] -= np.einsum("ij,ij->j", A, 2 * k - MA)
+        return np.maximum(found, 0.0, out=found)
+
+    def covariance(self, new: Points) -> np.ndarray:
+        found = np.array(Comparison(self.gram.kernel.of, new).dense(), dtype=np.float64)
+        k, A, MA = self._solved(new, slice(0, len(new)))
+        half = A.T @ (k - 0.5 * MA)
+        return found - half - half.T
+
+
+def cross(kernel: Kernel, new: Points, rows: slice, points: Points, out: np.ndarray) -> np.ndarray:
+    """Return the kernel values of some new points against the training points, in `out` (new, training)."""
+    some = new if rows == slice(0, len(new)) else new.take(rows)
+    compared = Comparison(kernel.of, some, points)
+    if compared.dtype == out.dtype and not compared.symmetric:
+        compared.dense(out)
+    else:
+        out[...] = compared.dense()
+    return out
+
+
+def whitened(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the solutions of L v = k for each row k of `values`, in their place."""
+    found: Any = blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1)
+    return np.asarray(found).T
+
+
+class LowRank:
+    r"""The process as one with the kernel matrix R'R, which leaves the trace t of K - R'R out, plus a small rest.
+
+    .. math:: \operatorname{var} f(x) \approx e + \rho^T (I + R S^{-1} R^T)^{-1} \rho, \qquad
+              \rho = L_P^{-1} k_P(x), \quad e = k(x, x) - |\rho|^2
+
+    with the pivots P. Write f = g + h, where h is what the values at P leave open. The first term is the variance of h
+    before the data are seen, the second, u, that of g after they are seen if h is ignored. What is neglected is at
+    most :math:`2 \sqrt{\delta e u} + \delta e` with :math:`\delta = t / \min_i s_i`, by Cauchy and Schwarz: the data
+    say about h through the noise alone, which hides it by that factor.
+
+    Parameters
+    ----------
+    kernel
+        With every parameter known.
+    pivots
+        The points P.
+    root
+        L_P, lower triangular.
+    inner
+        The lower Cholesky factor of I + R S^-1 R'.
+    delta
+        As above.
+    """
+
+    def __init__(self, kernel: Kernel, pivots: Points, root: np.ndarray, inner: np.ndarray, delta: float) -> None:
+        self.kernel, self.pivots, self.root, self.inner, self.delta = kernel, pivots, root, inner, delta
+
+    @property
+    def rank(self) -> int:
+        """The number of pivots."""
+        return len(self.pivots)
+
+    @classmethod
+    def of(cls, gram: Gram, shift: float | np.ndarray, most: int) -> LowRank | None:
+        """Return the kernel matrix as one of rank at most `most`; None where too much would be left out."""
+        least = float(np.min(shift))
+        products = Products(gram)
+        goal = _LEFT * least
+        if most < 1 or goal < rounding(products):
+            return None
+        cover, floor = Greedy(products, most), _FLOOR * goal
+        while cover.trace > goal:
+            block = max(_BLOCK, cover.rank)
+            pivots, L = cover.choose(block, floor)
+            if len(pivots) > most - cover.rank or (len(pivots) == block and _hopeless(L, cover.rank, floor, most)):
+                return None
+            if len(pivots):
+                cover.add(pivots, L)
+            elif floor <= cover.noise or floor * products.n < goal:  # smaller ones are rounding, or no longer matter
+                return None
+            if len(pivots) < block // 8:
+                floor /= _LOWER
+        if not cover.rank:
+            return None
+        at = cover.pivots
+        root = np.asfortranarray(np.tril(cover.R[:, at].T))
+        inner = np.eye(len(at))
+        weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), products.n))
+        for i in range(0, products.n, _CHUNK):
+            part = cover.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
+            inner += part @ part.T
+        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0]
+        return cls(gram.kernel, Points(gram.left.take(at).data), root, np.asfortranarray(factor), cover.trace / least)
+
+    def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
+        """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
+        m, r = len(new), self.rank
+        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        certain = np.empty(m, dtype=bool)
+        step = min(m, max(64, _RANK_TILE // (8 * r)))
+        tile = np.empty((step, r))
+        for i in range(0, m, step):
+            rows = slice(i, min(i + step, m))
+            part = tile[: rows.stop - i]
+            compared = Comparison(self.kernel.of, new.take(rows), self.pivots)
+            if compared.dtype == part.dtype:
+                compared.dense(part)
+            else:
+                part[...] = compared.dense()
+            rho = blas.dtrsm(1.0, self.root, part.T, lower=1, overwrite_b=1).T
+            open_ = np.maximum(found[rows] - np.einsum("ij,ij->i", rho, rho), 0.0)
+            u = blas.dtrsm(1.0, self.inner, rho.T, lower=1, overwrite_b=1).T
+            seen = np.einsum("ij,ij->i", u, u)
+            found[rows] = open_ + seen
+            missed = 2 * np.sqrt(self.delta * open_ * seen) + self.delta * open_
+            certain[rows] = missed <= _SURE * found[rows]
+        return found, certain
+
+
+def _hopeless(L: np.ndarray, rank: int, floor: float, most: int) -> bool:
+    """Whether pivots fall too slowly to reach the floor by rank `most`, where all candidates of a block were taken.
+
+    The pivots of a few points fall faster than those of all, and the eigenvalues of smooth kernels at best as a
+    geometric series: going on at the rate of the last half is more than can be hoped for.
+    """
+    d = np.square(L.diagonal())
+    half = len(d) // 2
+    rate = math.log(d[half] / d[-1]) / (len(d) - half)
+    return rate <= 0 or rank + len(d) + math.log(d[-1] / floor) / rate > 1.3 * most
+
+
+class Greedy:
+    r"""Rows R of a Cholesky factor with pivots P, in float64.
+
+    .. math:: R^T R = K_{:P} K_{PP}^{-1} K_{P:}
+
+    Candidates are drawn with the diagonal of K - R'R as probabilities; among them the largest is the next pivot, until
+    none is above a floor (LAPACK's pstrf). What the others leave of the diagonal is brought up to date once per block,
+    by products of matrices. Where the floor is far below the diagonal almost every point that matters becomes a pivot
+    anyway, and this is faster than to draw each with the right probability (`mercer.solvers.systems.pivoted`).
+
+    Parameters
+    ----------
+    products
+        The kernel matrix.
+    most
+        The largest rank.
+    seed
+        Of the candidates.
+    """
+
+    def __init__(self, products: Products, most: int, seed: int = 0) -> None:
+        self.products, self.most = products, min(most, products.n)
+        self._rows = np.empty((self.most, products.n))  # not touched before its use
+        self.pivots = np.zeros(0, dtype=np.intp)
+        self.left = products.diagonal().clip(min=0.0)  # the diagonal of K - R'R
+        self.noise = _NOISE * float(self.left.max())
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def rank(self) -> int:
+        """The number of pivots."""
+        return len(self.pivots)
+
+    @property
+    def R(self) -> np.ndarray:
+        """The rows so far."""
+        return self._rows[: self.rank]
+
+    @property
+    def trace(self) -> float:
+        """The trace of K - R'R."""
+        return float(self.left.sum())
+
+    def choose(self, block: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the next pivots, and the lower Cholesky factor of their block of K - R'R.
+
+        Parameters
+        ----------
+        block
+            How many candidates are drawn.
+        floor
+            What a pivot must be above; rounding is, in any case, too little.
+        """
+        size = min(block, int(np.count_nonzero(self.left)))
+        if not size:
+            return np.zeros(0, dtype=np.intp), np.zeros((0, 0))
+        drawn = self._rng.choice(len(self.left), size=size, replace=False, p=self.left / self.left.sum())
+        H = self.products.values(drawn, drawn, False).astype(np.float64)
+        known = self.R[:, drawn]
+        H -= known.T @ known
+        least = max(floor, self.noise)
+        L, order, rank, _ = lapack.dpstrf(H, tol=least, lower=1)
+        if H.diagonal().max() <= least:  # which LAPACK does not ask of the first pivot
+            rank = 0
+        return drawn[order[:rank] - 1], np.tril(L[:rank, :rank])
+
+    def add(self, pivots: np.ndarray, L: np.ndarray) -> None:
+        """Add the rows of pivots that were chosen, which must not exceed the largest rank."""
+        r, t = self.rank, len(pivots)
+        new = self._rows[r : r + t]
+        new[...] = self.products.values(pivots, slice(0, self.products.n), False)
+        new -= self.R[:, pivots].T @ self.R
+        blas.dtrsm(1.0, np.asfortranarray(L), new.T, side=1, lower=1, trans_a=1, overwrite_b=1)
+        self.left -= np.einsum("ij,ij->j", new, new)
+        self.left.clip(min=0.0, out=self.left)
+        self.left[pivots] = 0.0
+        self.pivots = np.concatenate([self.pivots, pivots])

@@ -1,0 +1,1 @@
+"""Linear models: hinges, squared hinges and least squares with explicit features."""

@@ -1,0 +1,176 @@
+"""A primal-dual interior-point method for hinge losses on few columns (Ferris and Munson, 2002; Mehrotra, 1992)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mercer.solvers.control import Control
+from mercer.solvers.linear.problem import LinearProblem, balanced, total
+from mercer.solvers.linear.system import System, system
+
+_STALLED = "rounding errors: no progress in 15 steps"
+_OVERFLOW = "rounding errors: numbers too large for float64"
+_LOST = (_STALLED, _OVERFLOW)
+
+
+class State:
+    """Where a solver stands; it is kept up to date so that an interrupt loses nothing."""
+
+    def __init__(self, problem: LinearProblem, v: np.ndarray | None = None) -> None:
+        self.v = np.zeros(problem.rows.shape[1]) if v is None else v
+        self.alpha: np.ndarray | None = None
+        self.steps = 0
+        self.gap = np.inf
+        self.stopped = "converged"
+        self.method = ""
+
+    def afresh(self) -> State:
+        """Forget all but the point and the count of steps: what the next stage starts from."""
+        self.alpha, self.gap, self.stopped = None, np.inf, "converged"
+        return self
+
+
+def interior_point(problem: LinearProblem, state: State, control: Control, tol: float) -> State:
+    """Follow the central path of the hinge problem until the relative gap is `tol`.
+
+    With slacks xi, u >= 0 of each side, sign f + xi - u = target, and multipliers alpha of u and cost - alpha of xi:
+
+        alpha u = mu,  (cost - alpha) xi = mu,  P v = linear + A'(sign alpha),  mu -> 0.
+
+    A step eliminates everything but v, so that its cost is A' diag(theta) A and a few products with A.
+
+    Parameters
+    ----------
+    problem
+        With hinges that are not squared.
+    state
+        `v` is the start (a nearby solution helps); updated step by step.
+    control
+        The limits of the run.
+    tol
+        The relative gap at which to stop.
+    """
+    start = state.v
+    _follow(problem, state, control, tol, np.inf, 0.0)
+    if state.stopped in _LOST:
+        # Other ways, for the few problems that rounding errors defeat. Where alpha is not unique (equal rows) nothing
+        # holds it: a proximal term does, and moves no solution (Friedlander and Orban, 2012). And from the middle of a
+        # box that is huge beside every solution there may be no way back: alpha k(x, x) is a change of f, which gives
+        # alpha a size.
+        scale = problem.rows.mean_square()
+        size = float(np.abs(problem.slack(problem.rows.times(start))).mean()) / scale
+        for largest, hold in ((np.inf, 1e-13 * scale), (1e4 * size, 0.0), (1e4 * size, 1e-13 * scale)):
+            previous = state.v, state.alpha, state.gap
+            state.v, state.stopped = start, "converged"
+            _follow(problem, state, control, tol, largest, hold)
+            if state.stopped not in _LOST:
+                break
+            if not state.gap <= previous[2]:
+                state.v, state.alpha, state.gap = previous
+    return state
+
+
+def _follow(problem: LinearProblem, state: State, control: Control, tol: float, largest: float, hold: float) -> None:
+    """Follow the path from alpha in the middle of its box, or at `largest` where that is less, held by `hold`."""
+    rows, sign, cost, target = problem.rows, problem.sign, problem.cost, problem.target
+    p = rows.penalty
+    newton = system(rows)
+    v = state.v
+    f = rows.times(v)
+    z = problem.slack(f)
+    width = max(float(np.abs(z).mean()), 1e-12 * float(np.abs(target).max()), 1e-300)
+    xi, u = np.maximum(z, 0.0) + 0.1 * width, np.maximum(-z, 0.0) + 0.1 * width
+    alpha = np.broadcast_to(np.minimum(0.5 * cost, largest), z.shape).copy()
+    rest = cost - alpha
+    xi *= alpha / rest
+    state.gap = np.inf
+    best, smallest, stalled = np.inf, np.inf, 0
+    fresh = True  # f is A v, not yet a sum of steps
+    while True:
+        pull = problem.pull(alpha)
+        z = target - sign * f
+        primal, dual = problem.primal(v, z), problem.dual(alpha, pull)
+        gap = abs(primal - dual)
+        if rows.offset:  # what it would cost to balance alpha
+            unbalanced = abs(float(pull[-1])) - 1e-14 * float(alpha.sum())  # less than that is rounding
+            gap += max(0.0, unbalanced) * (abs(float(v[-1])) + width)
+        mu = (float(np.vdot(alpha, u)) + float(np.vdot(rest, xi))) / (2 * alpha.size)
+        relative = gap / max(abs(primal), abs(dual), 1e-300)
+        if not math.isfinite(relative):
+            state.stopped = _OVERFLOW
+            return
+        # The gap of the iterates may grow while they are far from feasible; then mu still falls.
+        stalled = 0 if gap < best or mu < 0.9 * smallest else stalled + 1
+        smallest = min(smallest, mu)
+        if gap < best or relative <= tol:
+            state.v, state.alpha, state.gap, best = v, alpha, relative, gap
+        if relative <= tol:
+            if not fresh:
+                f, fresh = rows.times(v), True
+                continue
+            state.alpha = balanced(problem, alpha)
+            proven = problem.dual(state.alpha, problem.pull(state.alpha))
+            state.gap = (primal - proven) / max(abs(primal), abs(proven), 1e-300)
+            if state.gap <= tol:
+                return
+        if control.report is not None and control.tell(
+            iteration=state.steps, gap=relative, primal=primal, dual=dual, support=int((alpha > 1e-6 * cost).sum())
+        ):
+            state.stopped = "stopped by the caller"
+            return
+        limit = control.exhausted(state.steps)
+        if limit or stalled >= 15 or mu < 1e-290:
+            state.stopped = limit or _STALLED
+            return
+        held = min(hold, 1e-9 * width / float(alpha.mean()))
+        ratio_u, ratio_xi = u / alpha, xi / rest
+        theta = 1.0 / (ratio_u + ratio_xi + held)
+        newton.update(total(theta))
+        stationarity = p * v - pull
+        # Towards the solution itself; how far that goes says how much of mu to keep, and what curves away.
+        dv, df, da = _direction(problem, newton, theta, stationarity, z)
+        du, dxi = -u - ratio_u * da, ratio_xi * da - xi
+        step = _longest(1.0, alpha, da, rest, -da, u, du, xi, dxi)
+        reached = float(np.vdot(alpha + step * da, u + step * du)) + float(np.vdot(rest - step * da, xi + step * dxi))
+        kept = mu * (reached / (2 * alpha.size) / mu) ** 3
+        curved, far = (da * du, da * dxi), step
+        # The correction supposes a whole step: after a short one it can lead in circles, and less of it is better
+        # (Colombo and Gondzio, 2008). Without progress, back to the central path.
+        for share in (0.0,) if stalled >= 3 else (1.0, far * far, 0.0):
+            aim = kept if share == 1.0 else max(kept, 0.2 * mu)
+            first, second = (aim - share * curved[0]) / alpha, (aim + share * curved[1]) / rest
+            dv, df, da = _direction(problem, newton, theta, stationarity, z + first - second)
+            du, dxi = first - u - ratio_u * da, second - xi + ratio_xi * da
+            step = min(1.0, 0.995 * _longest(2.0, alpha, da, rest, -da, u, du, xi, dxi))
+            if step >= 0.5 * far or step >= 0.3:
+                break
+        if stalled:  # mu along the step is a parabola: not beyond its lowest point
+            falls = float(np.vdot(da, u - xi)) + float(np.vdot(alpha, du)) + float(np.vdot(rest, dxi))
+            bends = float(np.vdot(da, du - dxi))
+            if falls < 0 < bends:
+                step = min(step, -0.5 * falls / bends)
+        v, f, fresh = v + step * dv, f + step * df, False
+        alpha, u, xi = alpha + step * da, u + step * du, xi + step * dxi
+        rest = rest - step * da
+        state.steps += 1
+
+
+def _direction(
+    problem: LinearProblem, newton: System, theta: np.ndarray, stationarity: np.ndarray, q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the Newton step in v, f and alpha; q holds the slacks, corrected for what the step does to xi and u."""
+    signed = problem.sign * theta
+    dv = newton.solve(problem.rows.transposed(total(signed * q)) - stationarity)
+    df = problem.rows.times(dv)
+    return dv, df, theta * q - signed * df
+
+
+def _longest(limit: float, *pairs: np.ndarray) -> float:
+    """Return the longest step, up to the limit, after which no variable is negative."""
+    for value, change in zip(pairs[::2], pairs[1::2]):
+        worst = float((change / value).min())
+        if worst * limit < -1.0:
+            limit = -1.0 / worst
+    return limit

@@ -1,0 +1,236 @@
+"""Linear models on many rows: a sample says where the solution is, a few looks at all rows find and prove it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.certify import Certificate
+from mercer.solvers.control import Control
+from mercer.solvers.linear.interior import State, interior_point
+from mercer.solvers.linear.newton import smoothed, squared_newton
+from mercer.solvers.linear.problem import LinearProblem, balanced
+from mercer.solvers.linear.sweep import Sweep, Sweeper
+from mercer.solvers.linear.system import cholesky
+
+_ENOUGH = 1600  # rows per column whose Hessian is good to a few hundredths
+_WIDEST = 0.05  # share of the rows that the last, small problem may have
+_REACH = 0.25  # of the last step: as far as a row can be from the margin and yet cross it
+_ROUNDS = 6  # of the small problem
+_STEPS = 15  # of a stage on the sample; where more are needed, the whole problem is hard, too
+
+
+class ManyRows:
+    """Newton's method with gradients of all rows; for hinges then the problem of the rows near the margin alone.
+
+    Rounding a hinge over a width that holds a few hundredths of the rows changes little, and with so many rows its
+    Hessian hardly depends on the width or on which rows are drawn: a step takes one look at X and leaves a tenth of the
+    error or less. When the steps are short, only rows within a few of them from the margin can be on either side of it:
+    the others are held on theirs (see `linear_solve`), and the problem of those few is solved to the end.
+
+    Parameters
+    ----------
+    problem
+        With `Sweeper.suits`.
+    sample
+        Some of its rows, their costs raised to stand for all, and their numbers.
+    state, control, tol
+        As for `interior_point`.
+    """
+
+    def __init__(
+        self,
+        problem: LinearProblem,
+        sample: tuple[LinearProblem, np.ndarray],
+        state: State,
+        control: Control,
+        tol: float,
+    ) -> None:
+        self.problem, self.state, self.control, self.tol = problem, state, control, tol
+        self.sample, self.chosen = sample
+        self.core = Sweeper(problem)
+        self.alpha = np.empty(problem.sign.shape)
+
+    def solve(self) -> tuple[np.ndarray, Certificate] | None:
+        """Return alpha and its certificate with `state.v`; None where it is not found this way."""
+        return self._squares() if self.problem.squared else self._hinges()
+
+    # -- squared hinges ---------------------------------------------------------------------------------
+
+    def _squares(self) -> tuple[np.ndarray, Certificate] | None:
+        state, rows = self.state, self.problem.rows
+        squared_newton(self.sample, state, self._brief(), max(self.tol, 1e-4))
+        state.method, state.gap = "semismooth Newton", np.inf
+        thin = max(1, int(0.5 * rows.shape[0] / (_ENOUGH * rows.shape[1])))
+        model: Secants | None = None
+        while not self._over():
+            v, before = state.v, state.gap
+            look = self.core.sweep(v, 0.0, 0 if model else thin, self.alpha)
+            if self._told(look):
+                return None
+            if state.gap <= 1.5 * self.tol:
+                pull = self._balance(look.pull)
+                proven = None if pull is None else self._proven(v, pull)
+                if proven is not None:
+                    return proven
+            if not state.gap < before:
+                return None
+            if model is None or state.gap > 0.1 * before:  # too many rows have come or gone since
+                gram = look.gram if look.gram is not None else self.core.sweep(v, 0.0, thin).gram
+                assert gram is not None
+                model = Secants(gram + np.diag(rows.penalty))
+            state.v = v + model.step(v, rows.penalty * v - look.pull)
+            state.steps += 1
+        return None
+
+    def _balance(self, pull: np.ndarray) -> np.ndarray | None:
+        """Take what alpha pulls too much at the offset from the rows of the sample; return the pull that is left."""
+        if not self.problem.rows.offset:
+            return pull
+        sign, excess = self.problem.sign[:, self.chosen], float(pull[-1])
+        part = self.alpha[:, self.chosen]
+        heavier = sign * excess > 0
+        total = float(part[heavier].sum())
+        if abs(excess) > 0.5 * total:
+            return None
+        less = np.where(heavier, part * (abs(excess) / max(total, 1e-300)), 0.0)
+        self.alpha[:, self.chosen] = part - less
+        return pull - self.sample.rows.transposed((sign * less).sum(axis=0))
+
+    # -- hinges -----------------------------------------------------------------------------------------
+
+    def _hinges(self) -> tuple[np.ndarray, Certificate] | None:
+        state, p, n = self.state, self.problem.rows.penalty, self.problem.rows.shape[0]
+        for share in (0.5, 0.1):
+            smoothed(self.sample, state.afresh(), self._brief(), self.tol, 2 * self._half(state.v, share))
+            if state.stopped != "converged":
+                return None
+        state.method = "interior point near the margin"
+        narrow, moved = self._half(state.v, _WIDEST), np.inf
+        while not _REACH * moved <= narrow:  # until a step is so short that few rows may yet change sides
+            v, before = state.v, moved
+            look = self.core.sweep(v, narrow, max(1, int(_WIDEST * n / (_ENOUGH * len(v)))))
+            if self._over() or self._told(look) or not look.curved:
+                return None
+            assert look.gram is not None
+            state.v = v - cholesky(look.gram + np.diag(p))(p * v - look.pull)
+            state.steps += 1
+            moved = self._moved(v)
+            if not moved < 0.5 * before:
+                return None
+        half = _REACH * moved
+        for _ in range(_ROUNDS):
+            v = state.v
+            look = self.core.sweep(v, half, 0, self.alpha)
+            if self._over() or self._told(look) or look.curved > n // 10:
+                return None
+            pull = self._near(look, half)
+            if pull is None:
+                half *= 2
+                continue
+            proven = self._proven(state.v, pull)
+            if proven is not None:
+                return proven
+            half = max(3 * self._moved(v), 0.5 * half)
+        return None
+
+    def _near(self, look: Sweep, half: float) -> np.ndarray | None:
+        """Solve for the rows of the band, the others held on their sides; return the pull of all."""
+        problem, state, band = self.problem, self.state, look.band
+        assert band is not None
+        sub = problem.subset(band)
+        part = self.alpha[:, band]
+        sub.linear = look.pull - sub.pull(part)
+        sub.constant = look.gain - float((sub.target * part).sum())
+        if not len(band) or (problem.rows.offset and not can_balance(sub)):
+            return None
+        # Hinges rounded over this width add nρ width² / 24 to the gap, where nρ rows lie in a unit of slack: here a
+        # quarter of tol.
+        width = float(np.sqrt(6 * self.tol * look.risk * 2 * half / len(band)))
+        start = state.v
+        smoothed(sub, state.afresh(), self.control, 0.5 * self.tol, width)
+        if state.gap > self.tol or state.stopped != "converged":
+            state.v = start
+            interior_point(sub, state.afresh(), self.control, 0.25 * self.tol)
+        assert state.alpha is not None
+        self.alpha[:, band] = alpha = balanced(sub, state.alpha)
+        return sub.pull(alpha)
+
+    def _moved(self, v: np.ndarray) -> float:
+        """Return by how much f differs from that of v, on average over the sample."""
+        return float(np.sqrt(np.square(self.sample.rows.times(self.state.v - v)).mean()))
+
+    def _half(self, v: np.ndarray, share: float) -> float:
+        """Return the slack that a share of the sample does not exceed."""
+        z = np.abs(self.sample.slack(self.sample.rows.times(v))).min(axis=0)
+        return max(float(np.quantile(z, share)), 1e-9 * float(z.max()), 1e-300)
+
+    # -- both -------------------------------------------------------------------------------------------
+
+    def _brief(self) -> Control:
+        """Return the control of a stage that is not worth many steps."""
+        most, steps = self.control.max_iter, self.state.steps + _STEPS
+        return replace(self.control, max_iter=steps if most < 0 else min(most, steps))
+
+    def _over(self) -> bool:
+        return self.control.exhausted(self.state.steps) is not None
+
+    def _told(self, look: Sweep) -> bool:
+        """Tell what the look has found; return whether the listener asks to stop."""
+        state, rows = self.state, self.problem.rows
+        k = rows.penalised
+        primal = 0.5 * float(rows.penalty @ (state.v * state.v)) + look.risk
+        dual = look.gain - 0.5 * float((look.pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * look.square
+        state.gap = (primal - dual) / max(primal, 1e-300)  # of the dual's size, which may be huge, it would hardly fall
+        if self.control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=look.curved):
+            state.stopped = "stopped by the caller"
+            return True
+        return False
+
+    def _proven(self, v: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, Certificate] | None:
+        state, control = self.state, self.control
+        primal, dual, kkt, pull = self.core.proof(v, self.alpha, pull, self.sample.rows.mean_square())
+        state.gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
+        certificate = Certificate(
+            primal, dual, kkt, control.tol, solver=state.method, iterations=state.steps, seconds=control.seconds
+        )
+        feasible = not self.problem.rows.offset or abs(pull[-1]) <= 1e-12 * float(self.alpha.sum())
+        return (self.alpha, replace(certificate, stopped="converged")) if feasible and certificate.converged else None
+
+
+class Secants:
+    """Steps with the Hessian of some of the rows, corrected by how the gradients have changed along earlier steps.
+
+    The multisecant form of Anderson's acceleration (Fang and Saad, 2009): close to the solution, where the gradient is
+    linear, it is what conjugate gradients are, preconditioned by that Hessian.
+
+    Parameters
+    ----------
+    hessian
+        Of a sample.
+    """
+
+    def __init__(self, hessian: np.ndarray) -> None:
+        self.solve = cholesky(hessian)
+        self.points: list[np.ndarray] = []
+        self.gradients: list[np.ndarray] = []
+
+    def step(self, v: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return the step from v."""
+        self.points.append(v)
+        self.gradients.append(gradient)
+        if len(self.points) == 1:
+            return -self.solve(gradient)
+        S, Y = np.diff(self.points, axis=0).T, np.diff(self.gradients, axis=0).T
+        inner = Y.T @ np.column_stack([self.solve(y) for y in Y.T])
+        c = np.linalg.lstsq(inner, Y.T @ self.solve(gradient), rcond=1e-12)[0]
+        return -S @ c - self.solve(gradient - Y @ c)
+
+
+def can_balance(sub: LinearProblem) -> bool:
+    """Return whether the rows of a band alone can meet the constraint of the offset, with room to spare."""
+    assert sub.linear is not None
+    cost = np.broadcast_to(sub.cost, sub.sign.shape)
+    up, down = float(cost[sub.sign > 0].sum()), float(cost[sub.sign < 0].sum())
+    return -0.9 * up < sub.linear[-1] < 0.9 * down

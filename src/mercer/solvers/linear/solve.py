@@ -1,0 +1,323 @@
+"""The solver of linear models: which method, on which rows first, and the certificate at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.certify import Certificate
+from mercer.points.threads import within_limit
+from mercer.solvers.control import Control, Progress
+from mercer.solvers.linear.dual import by_decomposition, solve_tiny, tiny, wide
+from mercer.solvers.linear.interior import State, interior_point
+from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
+from mercer.solvers.linear.many import ManyRows, can_balance
+from mercer.solvers.linear.newton import proximal, smoothed, squared_newton
+from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced, best_offset, violation
+from mercer.solvers.linear.rows import SMALL, single_threaded
+from mercer.solvers.linear.sparse import solve_sparse
+from mercer.solvers.linear.sweep import Sweeper
+from mercer.solvers.linear.system import exact
+
+_SAMPLE = 20_000  # rows that decide where the others lie
+_FEWEST = 500  # of each class in the sample
+
+
+def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
+    """Solve a linear model to the relative gap `control.tol`, and prove it.
+
+    ============== ======================= ================================= =======================================
+    loss           rows < 1.5 columns      else, at most 2,000 columns       more of both
+    ============== ======================= ================================= =======================================
+    hinge          Newton on the kernel    SMO on at most 200 rows; interior SMO; beyond 20,000 rows proximal Newton
+                   matrix where bounds     points, on the rows near the      steps by conjugate gradients
+                   do not matter           margin first
+    squared hinge  Newton on the kernel    Newton                            Newton, conjugate gradients
+                   matrix
+    ============== ======================= ================================= =======================================
+
+    More than 80,000 dense rows are first tried by `ManyRows`.
+
+    Parameters
+    ----------
+    problem
+        What to minimise; its costs are positive.
+    control
+        The limits. An interrupt, too, returns the best solution so far.
+    """
+    return solve_linear_models([problem], control)[0]
+
+
+@within_limit
+def solve_linear_models(
+    problems: list[LinearProblem], control: Control, few_weights: bool = False
+) -> list[LinearSolution]:
+    """Solve several linear models on the same rows, as those of one class each against the rest.
+
+    Parameters
+    ----------
+    problems
+        As for `solve_linear`; they share `rows`.
+    control
+        The limits. Whoever stops one problem does not want to wait for the others: they are returned as they start.
+    few_weights
+        Whether |w|_1 is the penalty, in place of |w|²/2.
+    """
+    with single_threaded(problems[0].rows):
+        return _one_by_one(problems, control, few_weights)
+
+
+def _one_by_one(problems: list[LinearProblem], control: Control, few_weights: bool) -> list[LinearSolution]:
+    states: list[State | None] = [None] * len(problems)
+    if not few_weights and tiny(problems, control):
+        states = solve_tiny(problems, control)
+    solutions = []
+    for problem, state in zip(problems, states, strict=True):
+        solutions.append(solve_sparse(problem, control) if few_weights else _watched(problem, state, control))
+        if solutions[-1].certificate.stopped in ("interrupted", "stopped by the caller"):
+            control = replace(control, max_iter=0)
+    return solutions
+
+
+def _watched(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
+    """Solve one problem, and write down what it reports on the way."""
+    history: list[tuple[float, ...]] = []
+
+    def note(progress: Progress) -> bool:
+        at = progress.iteration, progress.primal, progress.dual, progress.gap, progress.support, progress.seconds
+        history.append(at)
+        return control.report is not None and control.report(progress) is True
+
+    solution = _solve_one(problem, state, control if state is not None else replace(control, report=note))
+    claim, support = solution.certificate, int((solution.alpha > 0).any(axis=0).sum())
+    at = claim.iterations, claim.primal, claim.dual, claim.relative_gap, support, claim.seconds
+    return replace(solution, history=[*history, at])
+
+
+def _solve_one(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
+    if state is not None:
+        v, alpha, certificate = finish(problem, state, control)
+        if certificate.converged:
+            return LinearSolution(*problem.rows.model(v), alpha, certificate)
+    rows = problem.rows
+    if rows.shape[0] * rows.shape[1] <= SMALL:
+        problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
+    state = State(problem)
+    try:
+        proven = _solve(problem, state, control)
+        if proven is not None:
+            return LinearSolution(*rows.model(state.v), *proven)
+    except KeyboardInterrupt:
+        state.stopped = "interrupted"
+    except np.linalg.LinAlgError as error:
+        state.stopped = f"rounding errors: {error}"
+    v, alpha, certificate = finish(problem, state, control)
+    return LinearSolution(*rows.model(v), alpha, certificate)
+
+
+def _solve(problem: LinearProblem, state: State, control: Control) -> tuple[np.ndarray, Certificate] | None:
+    """Go through the stages: a sample, more rows with rounded hinges, the rows near the margin, and if need be all.
+
+    Returns alpha and a certificate where a stage ends with them.
+    """
+    n = problem.rows.shape[0]
+    tol = 0.5 * control.tol  # the offset and the balance of alpha are yet to be made exact
+    if n > 4 * _SAMPLE and n > 50 * problem.rows.shape[1] and Sweeper.suits(problem):
+        per_column = 400 if problem.squared else 200
+        sample, chosen = _sample(problem, min(_SAMPLE, per_column * max(50, problem.rows.shape[1])))
+        if not _constant_fits(sample):
+            try:
+                proven = ManyRows(problem, (sample, chosen), state, control, tol).solve()
+            except np.linalg.LinAlgError:
+                proven = None
+            if proven is not None or state.stopped == "stopped by the caller":
+                return proven
+            if control.exhausted(state.steps):
+                state.stopped = control.exhausted(state.steps) or state.stopped
+                return None
+            state.afresh().v = np.zeros_like(state.v)
+    state.v, z = _with_best_offset(problem, state.v)
+    if problem.risk(z) == 0:  # a constant fits
+        state.alpha = np.zeros(problem.sign.shape)
+        return None
+    if n > 4 * _SAMPLE:
+        part = _sample(problem, _SAMPLE)[0]
+        _plan(part, state, control, max(tol, 1e-2))
+        if not problem.squared and exact(problem.rows):
+            larger = _sample(problem, n // 8)[0] if n > 16 * _SAMPLE else part
+            for stage, share in ((larger, 0.1), (problem, 0.03)):
+                if not control.exhausted(state.steps):
+                    smoothed(stage, state.afresh(), control, tol, _width(stage, state.v, share))
+            if state.gap > tol and not control.exhausted(state.steps):
+                _near_the_margin(problem, state, control, tol)
+            if state.gap <= 2 * tol:
+                return None
+        if control.exhausted(state.steps):
+            state.stopped = control.exhausted(state.steps) or state.stopped
+            return None
+        state.afresh()
+    _plan(problem, state, control, tol)
+    return None
+
+
+def _constant_fits(problem: LinearProblem) -> bool:
+    """Return whether the offset alone leaves no loss."""
+    up = problem.sign > 0
+    low = float(problem.target[up].max(initial=-np.inf))
+    high = -float(problem.target[~up].max(initial=-np.inf))
+    return low <= high if problem.rows.offset else low <= 0 <= high
+
+
+def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
+    """Return the width around the kinks that holds a share of the rows."""
+    z = np.abs(problem.slack(problem.rows.times(v))).min(axis=0)
+    return max(2 * float(np.quantile(z[:: max(1, len(z) // 20_000)], share)), 1e-9 * float(np.abs(z).max()), 1e-300)
+
+
+def _plan(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
+    if by_kernel(problem.rows) and problem.linear is None and _by_kernel(problem, state, control, tol):
+        return
+    if not problem.squared and wide(problem.rows) and problem.linear is None:
+        by_decomposition(problem, state, control, tol)
+        if not exact(problem.rows) or control.exhausted(state.steps):
+            return
+        if finish(problem, state, control)[2].relative_gap <= 2 * tol:  # its own bounds allow for rounding
+            return
+        state.afresh()
+    if problem.squared:
+        state.method = "semismooth Newton"
+        squared_newton(problem, state, control, tol)
+    elif exact(problem.rows):
+        state.method = "interior point"
+        interior_point(problem, state, control, tol)
+    else:
+        state.method = "proximal semismooth Newton"
+        proximal(problem, state, control, tol)
+
+
+def _by_kernel(problem: LinearProblem, state: State, control: Control, tol: float) -> bool:
+    """Try Newton's method on the kernel matrix; return whether that settles it."""
+    start = state.v
+    state.method = "Newton on the kernel matrix"
+    try:
+        if problem.squared:
+            squared_by_kernel(problem, state, control, tol)
+        elif not proximal_by_kernel(problem, state, control, tol):
+            return False
+    except np.linalg.LinAlgError:
+        state.stopped = "rounding errors"
+    if not state.stopped.startswith("rounding errors"):
+        return True
+    state.afresh().v = start
+    return False
+
+
+def _sample(problem: LinearProblem, rows: int) -> tuple[LinearProblem, np.ndarray]:
+    """Return a problem on some of the rows, of each class where there are classes, whose costs stand for all.
+
+    And which rows they are: one drawn from each of as many stretches of equal length, of all rows or, where that would
+    leave too few of a class, of the class.
+    """
+    random = np.random.default_rng(0)
+    n = problem.rows.shape[0]
+    classes = [True, False] if len(problem.sign) == 1 else [None]
+    chosen = _spread(random, n, rows)
+    index, costs = [], []
+    for c in classes:
+        taken = chosen if c is None else chosen[(problem.sign[0, chosen] > 0) == c]
+        inside = np.ones(n, bool) if c is None else (problem.sign[0] > 0) == c
+        if len(taken) < _FEWEST and c is not None:
+            members = np.flatnonzero(inside)
+            taken = members[_spread(random, len(members), min(len(members), _FEWEST))]
+        total = float(problem.cost @ inside)
+        index.append(taken)
+        costs.append(problem.cost[taken] * (total / float(problem.cost[taken].sum())) if len(taken) else taken)
+    taken = np.concatenate(index)
+    return replace(problem.subset(taken), cost=np.concatenate(costs)), taken
+
+
+def _spread(random: np.random.Generator, n: int, size: int) -> np.ndarray:
+    """Return `size` of n numbers in rising order, without repetition."""
+    cuts = np.arange(size + 1) * n // max(1, size)
+    return cuts[:-1] + (random.random(size) * np.diff(cuts)).astype(np.intp)
+
+
+def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
+    """Solve for the rows near the margin, the others held on their side of it.
+
+    A row that stays on its side has a loss that is linear: its alpha is 0 or its cost. So the sum of those rows is one
+    slope, the problem that is left is small, and its dual value bounds the whole problem from below whatever the guess.
+    Rows that were on the wrong side widen the band; at a third of the rows the whole problem is as cheap.
+    """
+    rows, cost = problem.rows, problem.cost
+    n = len(cost)
+    size, last = max(_SAMPLE // 2, n // 24), np.inf
+    v, z = _with_best_offset(problem, state.v)
+    while size <= n // 3:
+        band = np.sort(np.argpartition(np.abs(z).min(axis=0), size)[:size])
+        alpha = np.where(z > 0, cost, 0.0)
+        alpha[:, band] = 0.0
+        sub = problem.subset(band)
+        sub.linear, sub.constant = problem.pull(alpha), float((problem.target * alpha).sum())
+        if rows.offset and not can_balance(sub):
+            size *= 2
+            continue
+        state.method, state.v = "interior point near the margin", v
+        interior_point(sub, state.afresh(), control, 0.5 * tol)
+        v, z = _with_best_offset(problem, state.v)
+        assert state.alpha is not None
+        dual = sub.dual(state.alpha, sub.pull(state.alpha))
+        alpha[:, band] = state.alpha
+        primal = problem.primal(v, z)
+        state.v, state.alpha = v, alpha
+        state.gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
+        if state.gap <= 2 * tol or control.exhausted(state.steps):
+            return
+        if state.gap > 0.1 * last:
+            size *= 2
+        last = state.gap
+
+
+def _with_best_offset(problem: LinearProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return v with the best offset for its w, and the slacks there."""
+    f = problem.rows.times(v)
+    if problem.rows.offset:
+        shift = best_offset(problem, f)
+        v = v.copy()
+        v[-1] += shift
+        f += shift
+    return v, problem.slack(f)
+
+
+def finish(problem: LinearProblem, state: State, control: Control) -> tuple[np.ndarray, np.ndarray, Certificate]:
+    """Return what a state amounts to: v with the best offset, a feasible alpha, and the certificate of both."""
+    rows = problem.rows
+    v, z = _with_best_offset(problem, state.v)
+    if problem.squared:
+        alpha = 2 * problem.cost * np.maximum(z, 0.0)
+    else:
+        known = state.alpha is not None and state.alpha.shape == problem.sign.shape  # not of a stage on fewer rows
+        alpha = state.alpha if known else np.where(z > 0, problem.cost, 0.0)
+    alpha = balanced(problem, alpha)
+    pull = problem.pull(alpha)
+    primal, dual = problem.primal(v, z), problem.dual(alpha, pull)
+    k = rows.penalised
+    apart = np.zeros_like(v)
+    apart[:k] = pull[:k] / rows.penalty[:k] - v[:k]
+    kkt = max(violation(problem, alpha, z, rows.mean_square()), float(np.abs(rows.times(apart)).max(initial=0.0)))
+    certificate = Certificate(
+        primal,
+        dual,
+        kkt,
+        control.tol,
+        solver=state.method,
+        iterations=state.steps,
+        seconds=control.seconds,
+        stopped=state.stopped,
+    )
+    if certificate.converged:
+        certificate = replace(certificate, stopped="converged")
+    elif state.stopped == "converged":
+        certificate = replace(certificate, stopped="rounding errors")
+    return v, alpha, certificate

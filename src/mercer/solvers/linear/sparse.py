@@ -1,0 +1,306 @@
+"""Linear classifiers with few weights, |w|_1 in place of |w|²/2: interior points on the columns that matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import optimize, sparse
+
+from mercer.certify import Certificate
+from mercer.solvers.control import Control
+from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced, best_offset
+from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.system import ByColumns
+
+_COLUMNS = 400  # that are all solved for at once
+_PROGRAM = 2000  # rows up to which a simplex method ends sooner, and with fewer weights, than interior points
+_IDLE = 15  # steps without progress, which is then rounding
+
+
+@dataclass
+class Point:
+    """A model and dual variables, and the objectives that they prove."""
+
+    v: np.ndarray
+    alpha: np.ndarray
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """Their distance in units of the primal."""
+        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
+
+
+@dataclass
+class Course:
+    """What a run counts and writes down."""
+
+    control: Control
+    steps: int = 0
+    stopped: str = "converged"
+    history: list[tuple[float, ...]] = field(default_factory=list)
+
+
+def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
+    r"""Minimise |w|_1 + sum_i cost_i loss(1 - y_i f_i) over w and the offset to the relative gap `control.tol`.
+
+    .. math:: \max_\alpha \sum_i \alpha_i \; [- \alpha_i^2 / (4 c_i)] \quad \text{subject to} \quad
+              |\textstyle\sum_i y_i \alpha_i x_i|_\infty \le 1, \ \sum_i y_i \alpha_i = 0, \ 0 \le \alpha_i [\le c_i]
+
+    is the dual; with hinges both are linear programs (Bradley and Mangasarian, 1998). Few weights are not zero, so that
+    a problem of many columns is solved on some of them; the constraints of the others say which to add.
+
+    Parameters
+    ----------
+    problem
+        A classifier's: one side per row. Its quadratic penalty serves for the scales of the columns alone.
+    control
+        The limits. An interrupt, too, returns the best solution so far.
+    """
+    rows = problem.rows
+    k = rows.penalised
+    price = np.sqrt(rows.penalty[:k])  # of a unit of v: |w|_1 = sum price |v|
+    v = np.zeros(rows.shape[1])
+    if rows.offset:
+        v[-1] = best_offset(problem, np.zeros(rows.shape[0]))
+    z = problem.slack(rows.times(v))
+    alpha = 2 * problem.cost * np.maximum(z, 0.0) if problem.squared else np.where(z > 0, problem.cost, 0.0)
+    point = _bounded(problem, price, v, alpha, control.tol)
+    pull = np.abs(problem.pull(balanced(problem, alpha))[:k]) / price
+    chosen = np.arange(k) if k <= _COLUMNS else np.sort(np.argsort(-pull)[: _COLUMNS // 4])
+    course = Course(control)
+    try:
+        while point.gap > control.tol and course.stopped == "converged":
+            places = np.append(chosen, k) if rows.offset else chosen
+            part = replace(problem, rows=_columns(rows, chosen))
+            start = replace(point, v=point.v[places])
+            solve = _program if not problem.squared and rows.shape[0] <= _PROGRAM else _follow
+            found = solve(part, price[chosen], start, course)
+            v = np.zeros(rows.shape[1])
+            v[places] = found.v
+            seen = _bounded(problem, price, v, found.alpha, control.tol)
+            point = seen if seen.primal < point.primal or seen.gap < point.gap else point
+            pull = np.abs(problem.pull(found.alpha)[:k]) / price
+            used = chosen[(found.v[: len(chosen)] != 0) | (pull[chosen] > 0.9)]
+            pull[chosen] = 0.0
+            new = np.argsort(-pull)[: max(50, len(used))]
+            if not pull[new[0]] > 1.0:
+                break
+            chosen = np.union1d(used, new[pull[new] > 1.0])
+    except KeyboardInterrupt:
+        course.stopped = "interrupted"
+    except np.linalg.LinAlgError as error:
+        course.stopped = f"rounding errors: {error}"
+    z = problem.slack(rows.times(point.v))
+    pull = problem.pull(point.alpha)[:k] / price
+    certificate = Certificate(
+        point.primal,
+        point.dual,
+        sparse_violation(problem, point.alpha, z, point.v[:k], pull),
+        control.tol,
+        solver="interior point" if problem.squared or rows.shape[0] > _PROGRAM else "linear program",
+        iterations=course.steps,
+        seconds=control.seconds,
+        stopped=course.stopped,
+    )
+    if certificate.converged or course.stopped == "converged":
+        reason = "converged" if certificate.converged else "rounding errors"
+        certificate = replace(certificate, stopped=reason)
+    return LinearSolution(*rows.model(point.v), point.alpha, certificate, course.history)
+
+
+def sparse_violation(
+    problem: LinearProblem, alpha: np.ndarray, z: np.ndarray, v: np.ndarray, pull: np.ndarray
+) -> float:
+    """Return the worst violation of the conditions of optimality, in units of f.
+
+    Of the rows as for other linear models, in steps of the cost over the mean slack; of the columns, |pull| <= 1 and
+    pull v = |v|, in steps of the largest weight.
+    """
+    if problem.squared:
+        worst = float(np.abs(0.5 * alpha / problem.cost - np.maximum(z, 0.0)).max(initial=0.0))
+    else:
+        scale = max(float(np.abs(z).mean()), 1e-300) / problem.cost
+        worst = float((scale * np.abs(np.clip(alpha + z / scale, 0.0, problem.cost) - alpha)).max(initial=0.0))
+    size = float(np.abs(v).max(initial=0.0))
+    moved = v + size * pull
+    moved = np.sign(moved) * np.maximum(np.abs(moved) - size, 0.0)
+    return max(worst, float(np.abs(moved - v).max(initial=0.0)))
+
+
+def _bounded(problem: LinearProblem, price: np.ndarray, v: np.ndarray, alpha: np.ndarray, tol: float) -> Point:
+    """Return a model and a feasible alpha near those given.
+
+    Weights that weigh less than the dual says they are away from being used are set to 0, as many as `tol` allows.
+    """
+    rows, k = problem.rows, len(price)
+    alpha = balanced(problem, alpha)
+    pull = np.abs(problem.pull(alpha)[:k]) / price
+    alpha = alpha * min(1.0, (1.0 - 1e-12) / max(float(pull.max(initial=0.0)), 1e-300))
+    dual = float(alpha.sum())
+    if problem.squared:  # the best multiple of alpha
+        curved = float((alpha * alpha / problem.cost).sum()) / 4
+        share = min(1.0, dual / (2 * curved)) if curved > 0 else 0.0
+        alpha, dual = share * alpha, share * dual - share * share * curved
+    size = price * np.abs(v[:k])
+
+    def with_weights(keep: np.ndarray) -> Point:
+        at = v.copy()
+        at[:k] *= keep
+        f = rows.times(at)
+        if rows.offset:
+            shift = best_offset(problem, f)
+            at[-1] += shift
+            f = f + shift
+        return Point(at, alpha, float(price @ np.abs(at[:k])) + problem.risk(problem.slack(f)), dual)
+
+    point = with_weights(np.ones(k, bool))
+    if point.gap <= tol:
+        unused = size.sum() * np.maximum(1.0 - pull / max(1.0, float(pull.max(initial=0.0))), 0.0)
+        for share in (1.0, 1e-2, 1e-4, 1e-6, 1e-8):
+            fewer = with_weights(size > share * unused)
+            if fewer.gap <= tol:
+                return fewer
+    return point
+
+
+def _columns(rows: Rows, chosen: np.ndarray) -> Rows:
+    """Return the rows with some of their columns."""
+    if len(chosen) == rows.penalised:
+        return Rows(rows.X, rows.centre, rows.scale, rows.ones, rows.penalty)
+    X = rows.X.tocsc()[:, chosen].toarray() if sparse.issparse(rows.X) else rows.X[:, chosen]
+    penalty = rows.penalty[np.append(chosen, rows.penalised)] if rows.offset else rows.penalty[chosen]
+    return Rows(X, rows.centre[chosen], rows.scale[chosen], rows.ones, penalty)
+
+
+def _program(problem: LinearProblem, price: np.ndarray, best: Point, course: Course) -> Point:
+    """Solve a hinge problem as the linear program it is: over p, q >= 0 with w = p - q, the offset, and the slacks."""
+    control, rows, k = course.control, problem.rows, len(price)
+    A = problem.sign.T * rows.matrix()
+    n, free = rows.shape[0], rows.shape[1] - k
+    limit = control.exhausted(course.steps)
+    if limit:
+        course.stopped = limit
+        return best
+    options: dict[str, float] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    if control.time_limit is not None:
+        options["time_limit"] = max(1e-3, control.time_limit - control.seconds)
+    if control.max_iter >= 0:
+        options["maxiter"] = control.max_iter - course.steps
+    done = optimize.linprog(
+        np.concatenate([price, price, np.zeros(free), problem.cost]),
+        -sparse.hstack([A[:, :k], -A[:, :k], A[:, k:], sparse.eye_array(n)]).tocsc(),
+        -np.ones(n),
+        bounds=np.array([(0.0, np.inf)] * (2 * k) + [(-np.inf, np.inf)] * free + [(0.0, np.inf)] * n),
+        options=options,
+    )
+    course.steps += int(done.nit)
+    if done.x is not None:
+        v = np.append(done.x[:k] - done.x[k : 2 * k], done.x[2 * k : 2 * k + free])
+        seen = _bounded(problem, price, v, -done.ineqlin.marginals[None], 0.5 * control.tol)
+        best = seen if seen.gap < best.gap else best
+    support = int((best.alpha > 0).sum())
+    course.history.append((course.steps, best.primal, best.dual, best.gap, support, control.seconds))
+    if done.status != 0 and best.gap > control.tol:
+        course.stopped = control.exhausted(course.steps) or f"the linear program was left: {done.message}"
+    if control.tell(iteration=course.steps, gap=best.gap, primal=best.primal, dual=best.dual, support=support):
+        course.stopped = "stopped by the caller"
+    return best
+
+
+def _follow(problem: LinearProblem, price: np.ndarray, best: Point, course: Course) -> Point:
+    """Follow the central path until the gap is half of what is asked; return the best point on it.
+
+    With w = p - q, p, q >= 0, whose multipliers are s, t = price -+ A'(y alpha), and slacks y f + xi - u = 1 of the
+    rows, multipliers alpha of u and cost - alpha of xi (squared: xi = alpha / (2 cost)), a step eliminates all but v:
+
+        (A' diag(theta) A + diag(1 / (p/s + q/t))) dv = ...
+
+    Steps are those of Mehrotra (1992): one towards the solution says how far the next may aim, and what curves away.
+    """
+    control, rows, cost, squared = course.control, problem.rows, problem.cost, problem.squared
+    y, k = problem.sign[0], len(price)
+    newton = ByColumns(rows)
+    v, least, idle = best.v.copy(), np.inf, 0
+    z = 1.0 - y * rows.times(v)
+    alpha = 2 * cost * np.maximum(z, 0.1) if squared else 0.5 * cost
+    u, xi = np.maximum(-z, 0.0) + 0.1, np.maximum(z, 0.0) + 0.1
+    size = max(0.1, float(np.abs(v[:k]).mean()))
+    p, q = np.maximum(v[:k], 0.0) + size, np.maximum(-v[:k], 0.0) + size
+    pull = rows.transposed(y * alpha)[:k]
+    s, t = (np.maximum(price + side * pull, 0.1 * (price + np.abs(pull))) for side in (-1, 1))
+    while True:
+        v[:k] = p - q
+        z = 1.0 - y * rows.times(v)
+        pull = rows.transposed(y * alpha)
+        rest = cost - alpha
+        mu = float(alpha @ u) + float(p @ s) + float(q @ t) + (0.0 if squared else float(rest @ xi))
+        mu /= 2 * k + len(y) * (1 if squared else 2)
+        seen = _bounded(problem, price, v, alpha[None], 0.5 * control.tol)
+        top, bottom = min(best, seen, key=lambda x: x.primal), max(best, seen, key=lambda x: x.dual)
+        best = seen if seen.gap <= 0.5 * control.tol else Point(top.v, bottom.alpha, top.primal, bottom.dual)
+        support = int((alpha > 1e-6 * cost).sum())
+        course.history.append((course.steps, best.primal, best.dual, best.gap, support, control.seconds))
+        idle = 0 if mu < 0.9 * least else idle + 1
+        least = min(least, mu)
+        if best.gap <= 0.5 * control.tol:
+            return best
+        limit = control.exhausted(course.steps)
+        if control.tell(iteration=course.steps, gap=best.gap, primal=best.primal, dual=best.dual, support=support):
+            limit = "stopped by the caller"
+        if limit or idle >= _IDLE or not np.isfinite(mu) or mu < 1e-290:
+            course.stopped = limit or f"rounding errors: no progress in {_IDLE} steps"
+            return best
+        theta = 1.0 / (u / alpha + (0.5 / cost if squared else xi / rest))
+        loose = p / s + q / t
+        rows.penalty = np.append(1.0 / loose, 0.0) if rows.offset else 1.0 / loose
+        newton.update(theta)
+        missing = price - pull[:k] - s, price + pull[:k] - t
+        aims: tuple[np.ndarray | float, ...] = (0.0, 0.0, 0.0, 0.0)
+        for last in (False, True):
+            a, r, first, second = aims
+            slack = z + a / alpha - (0.5 * alpha / cost if squared else r / rest)
+            shift = first / s - p - second / t + q - p / s * missing[0] + q / t * missing[1]
+            right = rows.transposed(y * theta * slack)
+            right[:k] += shift / loose
+            if rows.offset:
+                right[-1] += pull[-1]
+            dv = newton.solve(right)
+            da = theta * (slack - y * rows.times(dv))
+            dpull = rows.transposed(y * da)[:k]
+            du = a / alpha - u - u / alpha * da
+            dxi = -xi if squared else r / rest - xi + xi / rest * da
+            ds, dt = missing[0] - dpull, missing[1] + dpull
+            dp, dq = first / s - p - p / s * ds, second / t - q - q / t * dt
+            pairs = [(alpha, da), (u, du), (p, dp), (q, dq), (s, ds), (t, dt)]
+            pairs += [] if squared else [(rest, -da), (xi, dxi)]
+            step = _longest(pairs)
+            if not last:
+                reached = sum(float((x + step * dx) @ (w + step * dw)) for (x, dx), (w, dw) in _products(pairs))
+                sigma = (reached / (mu * (2 * k + len(y) * (1 if squared else 2)))) ** 3
+                aim = max(sigma, 1e-3 if idle < 3 else 0.3) * mu
+                aims = (aim - da * du, aim + da * dxi, aim - dp * ds, aim - dq * dt)
+        step = min(1.0, 0.99 * step)
+        p, q, s, t = p + step * dp, q + step * dq, s + step * ds, t + step * dt
+        alpha, u = alpha + step * da, u + step * du
+        xi = xi if squared else xi + step * dxi
+        if rows.offset:
+            v[-1] += step * dv[-1]
+        course.steps += 1
+
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def _products(pairs: list[Pair]) -> list[tuple[Pair, Pair]]:
+    """Return which variables are complementary: alpha and u, p and s, q and t, cost - alpha and xi."""
+    matched = [(pairs[0], pairs[1]), (pairs[2], pairs[4]), (pairs[3], pairs[5])]
+    return [*matched, (pairs[6], pairs[7])] if len(pairs) > 6 else matched
+
+
+def _longest(pairs: list[Pair]) -> float:
+    """Return the longest step, up to 2, after which no variable is negative."""
+    worst = min(float((change / value).min(initial=0.0)) for value, change in pairs)
+    return 2.0 if worst * 2.0 >= -1.0 else -1.0 / worst

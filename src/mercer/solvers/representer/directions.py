@@ -1,0 +1,280 @@
+"""Newton's direction for the coefficients of the representer theorem, and what the kernel matrix makes of it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+import numpy as np
+
+from mercer.points.threads import one_thread_each
+from mercer.solvers.representer.squared_norm import EPS, Task
+from mercer.solvers.systems.cg import Indefinite, iterate
+from mercer.solvers.systems.cholesky import rounding
+from mercer.solvers.systems.products import Products
+
+_FLOPS = 25e9  # of a factorisation, in a second
+_NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
+ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
+_LEARNED = 64  # products at most from which the preconditioner learns
+_FEW = 0.95  # of the rows, below which the others are left out of products
+_FLOOR = 1e-5  # of the root of the model's gap, below which they are good for nothing
+_REMAINS = 0.05  # of the objective that remains, to which the error of a step is compared if more is gained
+_SLACK = 0.2  # by which the inverse of a preconditioner's diagonal may be off
+_STEPS = 500  # of one run of conjugate gradients without corrections
+
+Found = tuple[np.ndarray, float, np.ndarray]
+
+
+class Directions:
+    r"""The minimiser a + s of the quadratic model at a point, for the rows A with curvature d_i > 0.
+
+    .. math:: (K_{AA} + \mathrm{diag}(\lambda / d_A)) s_A + t = -r_A / d_A + K_{A,rest} r_{rest} / \lambda,
+              \qquad r = \lambda a + u, \quad u_i = w_i L'(v_i), \quad d_i = w_i L''(v_i)
+
+    The others have s_i = -r_i / lambda; t is the step of the offset, if there is one. Systems that need not be solved
+    to more than float32 is good for are solved by conjugate gradients whose products with K add up to K s, which the
+    line search needs: on all rows at once, or, where some have no curvature, on the others, and what K makes of their
+    steps in the rest in one pass. They end when the duality gap of the model, which costs nothing, is small beside
+    what the step gains.
+
+    Parameters
+    ----------
+    task
+        The problem.
+    diagonal
+        |k(x_i, x_i)|.
+    """
+
+    def __init__(self, task: Task, diagonal: np.ndarray) -> None:
+        assert task.systems is not None
+        self.systems, self.diagonal = task.systems, diagonal
+        self.size = float(diagonal.max())
+
+    def find(
+        self,
+        task: Task,
+        v: np.ndarray,
+        a: np.ndarray,
+        r: np.ndarray,
+        forcing: float,
+        share: float = 0.0,
+        value: float = np.inf,
+    ) -> Found:
+        """Return s, t and K s.
+
+        Parameters
+        ----------
+        task
+            The problem, of which the strength may have changed.
+        v, a, r
+            Values with the offset, coefficients, and strength a + u.
+        forcing
+            The relative residual to which the system is solved.
+        share
+            Of what the step gains: so far from the model's minimum it may end where float32 will do.
+        value
+            The objective.
+        """
+        systems, strength = self.systems, task.strength
+        d = task.bends(v)
+        active = d * self.diagonal > _NEGLIGIBLE * strength
+        if task.intercept:
+            active |= d > _NEGLIGIBLE * float(d.max())
+        step = -r / strength
+        if not active.any():
+            return step, 0.0, systems.product(step)
+        rest = np.where(active, 0.0, step)
+        with systems.coarsely(strength / float(d.max())):
+            K_rest = systems.product(rest) if rest.any() else np.zeros(len(v))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.where(active, np.maximum(strength / d, EPS * len(v) * self.size), np.inf)
+            right = np.where(active, -r / d - K_rest, 0.0)
+        if task.intercept:
+            right = np.stack([right, active.astype(float)], 1)
+        right = right.reshape(len(v), -1)
+        model = _Model(task, v, a, r, rest, K_rest, active, share, value) if share else None
+        both, K_both = self._solved(shift, right, active, forcing, model)
+        offset = 0.0
+        step, K_step = rest + both[:, 0], K_rest + K_both[:, 0]
+        if task.intercept:
+            offset = _offset(float(step.sum()) + float(a.sum()), both[:, 1])
+            step, K_step = step - offset * both[:, 1], K_step - offset * K_both[:, 1]
+        if not (np.isfinite(step).all() and np.isfinite(K_step).all()):
+            step = -r / strength
+            return step, 0.0, systems.product(step)
+        return step, offset, K_step
+
+    def _solved(
+        self, shift: np.ndarray, right: np.ndarray, active: np.ndarray, forcing: float, model: _Model | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the solution in the active rows, 0 elsewhere, and K times it."""
+        systems = self.systems
+        if systems.method == "cg" and (forcing >= ROUGH or model is not None) and systems.products.single:
+            rough = self._rough(shift, right, forcing, model)
+            if rough is not None:
+                return rough
+        rows = None if active.all() else np.flatnonzero(active)
+        began = time.perf_counter()
+        answer = systems.solve(shift[active], right[active], rows=rows, tol=forcing)
+        m, n = int(active.sum()), len(right)
+        slow = time.perf_counter() - began > 1.5 * (m**3 / 3 / _FLOPS + 24e-9 * m * m)
+        if slow and systems.method == "cg" and 8 * n * n <= systems.gram.budget // 2:
+            systems.method = "cholesky"
+        found = np.zeros_like(right)
+        found[active] = answer.A
+        return found, systems.product(found)
+
+    def _rough(
+        self, shift: np.ndarray, right: np.ndarray, forcing: float, model: _Model | None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Solve by conjugate gradients with kernel values in float32; None where they do not get there."""
+        systems, asked = self.systems, forcing
+        smallest = float(shift.min())
+        with one_thread_each(), systems.coarsely(smallest):
+            pivoted = systems.low_rank(smallest, max(asked, ROUGH), True)
+        forcing = EPS if model is not None else asked
+        active = np.isfinite(shift)
+        few = not systems.products.kept and active.mean() <= _FEW
+        rows = np.flatnonzero(active) if few else np.arange(len(shift))
+        part, active = systems.products.take(rows), active[rows]
+        finite = np.where(active, shift[rows], 0.0)[:, None]
+        A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
+        steps, near = 0, systems.nearby(pivoted)
+        seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED)
+
+        def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            nonlocal last
+            last = part(V, True)
+            if near is None:  # nearest points know what there is to be learnt
+                size = np.linalg.norm(V, axis=0)
+                seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
+            return np.where(active[:, None], last, 0.0) + finite * V
+
+        def follow(step: np.ndarray, columns: np.ndarray) -> None:
+            K_A[:, columns] += step * last
+
+        def watch(lengths: np.ndarray, columns: np.ndarray) -> str | None:
+            nonlocal steps
+            steps += 1
+            control = systems.control
+            if control.cancelled or (control.time_limit is not None and control.seconds >= control.time_limit):
+                return "ended"
+            ended = model.ended(A[active], K_A[active]) if model is not None else None
+            return ended or ("slow" if steps >= _STEPS else None)
+
+        lengths = np.linalg.norm(right, axis=0)
+        columns = np.flatnonzero(lengths > 0)
+        if not len(columns):
+            return np.zeros_like(right), np.zeros_like(right)
+        with one_thread_each(), systems.coarsely(smallest):
+            part.use_coarse = systems.products.use_coarse
+            least = 10 * rounding(systems.products)
+            if near is not None:
+                precondition = near.precondition(np.maximum(shift, least), rows if few else None)
+            else:
+                floor = np.maximum(pivoted.left, least)
+                precondition = pivoted.precondition((shift + floor)[rows], rows if few else None, _SLACK)
+            try:
+                stopped = iterate(
+                    multiply,
+                    lambda V, _: precondition(V),
+                    right[np.ix_(rows, columns)],
+                    A,
+                    forcing * lengths[columns],
+                    columns,
+                    watch,
+                    follow,
+                )
+            except Indefinite:
+                return None
+            found, images = [A], [K_A]
+            if seen:
+                W, KW = (np.concatenate(vectors, axis=1) for vectors in zip(*seen, strict=True))
+                found, images = [A, W], [K_A, KW]
+            if few:  # what K makes of all this at the other points, in one pass
+                found, images = self._everywhere(part, rows, found, images)
+            A, K_A = found[0], images[0]
+            if seen:
+                pivoted.learn(found[1], images[1])
+        missed = stopped in ("slow", "stalled") or (stopped == "floor" and asked < ROUGH)
+        return None if missed else (A, K_A)
+
+    def _everywhere(
+        self, part: Products, rows: np.ndarray, parts: list[np.ndarray], images: list[np.ndarray]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return vectors that are 0 beyond some rows, and their products with K, in all rows."""
+        n = len(self.diagonal)
+        others = np.setdiff1d(np.arange(n), rows)
+        beyond = part.elsewhere(np.concatenate(parts, axis=1), others)
+        whole, products, first = [], [], 0
+        for V, KV in zip(parts, images, strict=True):
+            last = first + V.shape[1]
+            wide, image = np.zeros((n, V.shape[1]), V.dtype), np.empty((n, V.shape[1]), KV.dtype)
+            wide[rows], image[rows], image[others] = V, KV, beyond[:, first:last]
+            whole.append(wide)
+            products.append(image)
+            first = last
+        return whole, products
+
+
+class _Model:
+    """The quadratic model at a point, and how far a step is at most from its minimum, as the duality gap says.
+
+    Parameters
+    ----------
+    task, v, a, r
+        As for `Directions.find`.
+    rest, K_rest
+        The steps of the rows without curvature, and K times them.
+    active
+        The other rows.
+    share, value
+        How small the gap must be beside what the step gains, and the objective.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        v: np.ndarray,
+        a: np.ndarray,
+        r: np.ndarray,
+        rest: np.ndarray,
+        K_rest: np.ndarray,
+        active: np.ndarray,
+        share: float,
+        value: float,
+    ) -> None:
+        self.strength, self.intercept, self.share, self.value = task.strength, task.intercept, share, value
+        self.d, self.r, self.K_rest = task.bends(v)[active], r[active], K_rest[active]
+        self.slopes, self.sum = float(task.slopes(v).sum()), float(a.sum() + rest.sum())
+        self.square = float(rest @ K_rest)
+        nothing = np.zeros((len(self.r), 2))
+        self.first = self.judge(nothing, nothing)[0]
+
+    def ended(self, A: np.ndarray, K_A: np.ndarray) -> str | None:
+        """Return why the solutions so far, in the active rows, will do: they are near enough, or as near as may be."""
+        gap, gain = self.judge(A, K_A)
+        if 0.0 <= gap <= self.share * min(gain, _REMAINS * abs(self.value - gain)):
+            return "near"
+        return "floor" if gap <= _FLOOR**2 * self.first else None
+
+    def judge(self, A: np.ndarray, K_A: np.ndarray) -> tuple[float, float]:
+        """Return the gap of the model at a step, and by how much the model is smaller there than at 0."""
+        s, own, offset = A[:, 0], K_A[:, 0], 0.0
+        if self.intercept:
+            offset = _offset(self.sum + float(s.sum()), A[:, 1])
+            s, own = s - offset * A[:, 1], own - offset * K_A[:, 1]
+        e = self.K_rest + own
+        across = float(self.K_rest @ s)  # what the other rows' steps do there, and so what these do at the others
+        falls = float(self.r @ e) - self.strength * (self.square + across) + self.slopes * offset
+        e = e + offset
+        bends = float(self.d @ (e * e)) + self.strength * (self.square + 2.0 * across + float(s @ own))
+        rest = self.r + self.strength * s + self.d * e
+        return 0.5 * float(rest @ (rest / self.d)), -falls - 0.5 * bends
+
+
+def _offset(total: float, other: np.ndarray) -> float:
+    """Return the step of the offset: so many times the other solution take the sum of the coefficients to 0."""
+    weight = float(other.sum())
+    return total / weight if weight > 0 else 0.0

@@ -1,0 +1,327 @@
+"""The representer theorem as an engine (M13): any loss, any increasing penalty on the norm, any kernel."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Literal
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from mercer.certify import Certificate, without_duality
+from mercer.gram import Gram
+from mercer.losses.penalties import SquaredNorm
+from mercer.losses.squared import Squared
+from mercer.points.threads import one_thread_each, within_limit
+from mercer.points.warn import warn
+from mercer.solvers.control import Control
+from mercer.solvers.representer import boxed, multinomial, newton
+from mercer.solvers.representer.journal import Journal
+from mercer.solvers.representer.penalised import Search
+from mercer.solvers.representer.problem import Minimiser, Representer
+from mercer.solvers.representer.proximal import solve_proximal
+from mercer.solvers.representer.squared_norm import EPS, Point, Task
+from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
+from mercer.solvers.systems.system import Systems
+
+__all__ = ["Minimiser", "Representer", "plan", "solve"]
+
+_FINEST = 1e-13  # the smallest relative gap that is looked for
+_FEW = 500  # points whose matrices one thread works through
+_SHARED: WeakKeyDictionary[Gram, WeakValueDictionary[str, Systems]] = WeakKeyDictionary()
+SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
+
+
+def plan(problem: Representer, control: Control | None = None, solver: Solver = "auto") -> str:
+    """Return which solver will be used and why, in a sentence.
+
+    Examples
+    --------
+    >>> from mercer import RBF, Gram
+    >>> from mercer.losses import Logistic, SquaredNorm
+    >>> gram = Gram(RBF(), [[0.0], [1.0], [2.0]])
+    >>> plan(Representer(gram, [1.0, -1.0, 1.0], Logistic(), SquaredNorm(1.0)))
+    "Newton's method, each step by a Cholesky factorisation, 144 B: Logistic() has a curvature."
+    """
+    control = control or Control()
+    chosen, why = choose(problem, solver)
+    n = len(problem.y)
+    if chosen == "multinomial":
+        text = multinomial.describe(n, problem.classes or 1)
+    elif chosen == "dual":
+        strength = getattr(problem.penalty, "strength", 0.0) or 1.0
+        dual = boxed.dual_of(problem.gram, problem.y, problem.loss, problem.mass, problem.intercept, strength).dual
+        text = boxed.describe(dual, control, why)
+    else:
+        name = {
+            "ridge": "one linear system, by",
+            "newton": "Newton's method, each step by",
+            "proximal": "augmented Lagrangians with the loss's prox, by Newton steps on its envelope, each by",
+        }[chosen]
+        text = f"{name} {newton.way(problem.gram)}: {why}."
+    if _squared(problem.penalty):
+        return text
+    return f"a search over the strength of the equivalent squared norm for {problem.penalty!r}; each by {text}"
+
+
+@within_limit
+def solve(problem: Representer, control: Control | None = None, solver: Solver = "auto") -> Minimiser:
+    """Minimise.
+
+    Parameters
+    ----------
+    problem
+        The losses, the penalty and the kernel matrix.
+    control
+        When to stop: `tol` is the relative duality gap.
+    solver
+        "auto"; "ridge" for the squared loss; "newton" for losses with a continuous derivative; "dual" for piecewise
+        linear ones; "proximal" for any convex one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Gram
+    >>> from mercer.losses import Norm
+    >>> class Cauchy:
+    ...     smooth, convex = True, False
+    ...     def value(self, y, f):
+    ...         return np.log1p((f - y) ** 2)
+    ...     def derivative(self, y, f):
+    ...         return 2 * (f - y) / (1 + (f - y) ** 2)
+    >>> x = np.linspace(0, 1, 5)
+    >>> found = solve(Representer(Gram(RBF(), x[:, None]), x, Cauchy(), Norm(0.1)))
+    >>> found.certificate.stopped, found.certificate.stationary
+    ('stationary point', 'the loss is not convex')
+    """
+    control = control or Control()
+    chosen, _ = choose(problem, solver)
+    few = len(problem.y) <= _FEW  # the threads of BLAS take longer to find one another than one for such a matrix
+    with one_thread_each() if few and chosen != "dual" else nullcontext():
+        if chosen == "ridge" and _squared(problem.penalty) and (problem.mass > 0).all():
+            return _ridge(problem, control)
+        return _Engine(problem, control, chosen).run()
+
+
+def _squared(penalty: Any) -> bool:
+    return isinstance(penalty, SquaredNorm)
+
+
+def _systems(gram: Gram, control: Control, method: str) -> Systems:
+    """Return the equations with a matrix; problems one after the other on one matrix share them."""
+    known = _SHARED.setdefault(gram, WeakValueDictionary())
+    found = known.get(method)
+    if found is None:
+        found = known[method] = Systems(gram, control, method=method)
+    found.control = control
+    return found
+
+
+class _Engine:
+    """One problem, from its penalty to a strength, from a strength to a solution."""
+
+    def __init__(self, problem: Representer, control: Control, chosen: str) -> None:
+        self.problem, self.control, self.chosen = problem, control, chosen
+        self.squared = _squared(problem.penalty)
+        identity = (problem.y, problem.mass, problem.gram.kernel, problem.loss, problem.penalty, problem.intercept)
+        self.journal = Journal(control, identity)
+        self.systems: Systems | None = None
+        self.a, self.b = problem.start, 0.0
+        self.first: float | None = None  # the strength of a checkpoint
+        self.own_file = not (chosen == "dual" and self.squared)  # the SVM solver has its own kind
+        shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
+        if self.own_file and (saved := self.journal.read(shape)) is not None:
+            self.a, self.b, self.first = saved
+
+    def run(self) -> Minimiser:
+        """Return the minimiser, or the best so far when a limit is reached."""
+        penalty, control = self.problem.penalty, self.control
+        if self.squared:
+            point = self.minimise(self._positive(float(penalty.strength)), control.tol)
+            return self._finish(point, point.primal, point.primal - point.gap, point.rounding, "")
+        search = Search(penalty, self.minimise, control.tol, self.journal, self._zero, self.first)
+        return self._finish(*search.run(), "" if search.convex else "the penalty is not convex")
+
+    def _positive(self, strength: float) -> float:
+        """Return a strength above 0: without a penalty, one that only rounding would notice."""
+        if strength > 0:
+            return strength
+        size = float(np.abs(np.asarray(self.problem.gram.diag())).max())
+        return 1e-12 * (size if size > 0 else 1.0)
+
+    def minimise(self, strength: float, tol: float) -> Point:
+        """Solve the squared-norm problem of this strength, from the last solution on."""
+        problem, journal, chosen = self.problem, self.journal, self.chosen
+        if chosen == "dual":
+            point = self._dual(strength, max(tol, 0.05 * self.control.tol))
+        else:
+            tol = max(tol, _FINEST)
+            if self.systems is None:
+                dense = len(problem.y) <= newton.EXACT and 16 * len(problem.y) ** 2 <= problem.gram.budget
+                self.systems = _systems(problem.gram, self.control, "cholesky" if dense else "cg")
+                self._doubt(self.systems, strength)
+            task = Task(
+                self.systems, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a, self.b
+            )
+            again = int(not self.squared)  # the search must see the norm move with the strength
+            if chosen == "multinomial":
+                point = multinomial.Multinomial(task, journal, problem.classes or 1).run(tol, again)
+            elif chosen == "proximal":
+                point = solve_proximal(task, journal, tol)
+            else:
+                point = newton.Newton(task, journal).run(tol, at_least=again)
+        self.a, self.b = point.a, point.b
+        return point
+
+    def _doubt(self, systems: Systems, strength: float) -> None:
+        """Begin from zeros where a checkpoint is no better, whoever has written it."""
+        if self.first is None or self.a is None:
+            return
+        problem = self.problem
+        losses = Task(systems, problem.y, problem.loss, problem.mass, problem.intercept, strength)
+        with np.errstate(all="ignore"):
+            f = systems.product(self.a)
+            value = losses.total(f + self.b) + 0.5 * strength * float(np.vdot(self.a, f))
+        if not value <= losses.total(np.zeros_like(f)):
+            self.a, self.b, self.first = None, 0.0, None
+            file = str(self.control.checkpoint)
+            warn(f"the checkpoint {file!r} is no better than zeros; the fit begins anew.")
+
+    def _dual(self, strength: float, tol: float) -> Point:
+        problem, control = self.problem, self.control
+        parts = (problem.gram, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a)
+        dual = boxed.dual_of(*parts)
+        file = control.checkpoint
+        if self.own_file:
+            control.checkpoint = None
+        try:
+            return boxed.solve_boxed(dual, self.journal, tol)
+        finally:
+            control.checkpoint = file
+
+    def _zero(self, point: Point) -> Point:
+        """Return f = 0 with the offset that is best for it."""
+        problem = self.problem
+        a = np.zeros_like(point.a)
+        losses = Task(self.systems, problem.y, problem.loss, problem.mass, problem.intercept, 1.0)
+        b = _best_constant(losses, point.b)
+        return replace(point, a=a, f=a.copy(), b=b, loss=losses.total(a + b), square=0.0)
+
+    def _finish(self, point: Point, primal: float, dual: float, rounding: float, note: str, why: str = "") -> Minimiser:
+        control, journal = self.control, self.journal
+        if not getattr(self.problem.loss, "convex", True):
+            why = "the loss is not convex"
+        claim = Certificate(
+            primal,
+            dual,
+            point.kkt,
+            control.tol,
+            point.solver + note,
+            journal.steps,
+            control.seconds,
+            rounding + 2.0 * EPS * abs(primal),
+            point.precision,
+            point.stopped,
+        )
+        if claim.converged:
+            claim = replace(claim, stopped="converged")
+        elif claim.stopped == "converged":
+            claim = replace(claim, stopped="the gap is larger than tol")
+        claim = without_duality(claim, why)
+        if self.own_file:
+            if claim.finished:
+                journal.remove()
+            else:
+                journal.write(point.a, point.b, point.strength)
+        if not journal.history:
+            journal.note(primal, claim.relative_gap, point.a, point.b, point.strength)
+        b = float(point.b) if np.ndim(point.b) == 0 else point.b
+        return Minimiser(point.a, b, point.f + point.b, claim, journal.history, point.strength, self.systems)
+
+
+def _ridge(problem: Representer, control: Control) -> Minimiser:
+    """Solve the one linear system of the squared loss."""
+    strength = float(problem.penalty.strength)
+    found = solve_ridge(
+        RidgeProblem(problem.gram, problem.y, strength, problem.weights, problem.intercept, problem.start),
+        control,
+        residual=max(min(1e-6, control.tol), 1e-12),
+    )
+    claim = found.certificate
+    if found.diagnosis:
+        claim = replace(claim, solver=f"{claim.solver}; {found.diagnosis}")
+    return Minimiser(found.coefficients, float(found.offsets[0]), found.values, claim, found.history, strength)
+
+
+def _best_constant(losses: Task, b: Any) -> Any:
+    """Return the b that minimises the losses at f = 0, near `b`: by halving, as losses may have kinks."""
+    if not losses.intercept or np.ndim(b):
+        return b
+    zero = np.zeros(len(losses))
+    width = max(1.0, abs(float(b)))
+    low, high = float(b) - width, float(b) + width
+    for _ in range(60):
+        if losses.total(zero + low) >= losses.total(zero + 0.5 * (low + high)) <= losses.total(zero + high):
+            break
+        low, high = low - width, high + width
+        width *= 2.0
+    found = minimize_scalar(
+        lambda c: losses.total(zero + c), bounds=(low, high), method="bounded", options={"xatol": 1e-14}
+    )
+    best = min((b, float(found.x)), key=lambda c: losses.total(zero + c))
+    return best if math.isfinite(best) else b
+
+
+Solver = Literal["auto", "ridge", "newton", "dual", "proximal"]
+
+
+def choose(problem: Representer, wish: str) -> tuple[str, str]:
+    """Return which solver, and what of the loss makes it the one."""
+    loss = problem.loss
+    if wish not in SOLVERS:
+        raise ValueError(f"solver is {wish!r}; it must be one of {', '.join(map(repr, SOLVERS))}.")
+    smooth = bool(getattr(loss, "smooth", False)) or hasattr(loss, "curvature")
+    box, convex = hasattr(loss, "box"), bool(getattr(loss, "convex", True))
+    squared = isinstance(loss, Squared)
+    if problem.classes is not None:
+        if wish not in ("auto", "newton"):
+            raise ValueError(
+                f"solver={wish!r} is for one function; {loss!r} has one per class: use 'newton' or 'auto'."
+            )
+        if not smooth:
+            raise ValueError(f"{loss!r} has classes and is not smooth; only smooth losses of classes can be minimised.")
+        return "multinomial", "all classes together"
+    if wish == "auto":
+        wish = "ridge" if squared else "dual" if box else "newton" if smooth else "proximal"
+        if wish == "proximal" and not convex:
+            raise ValueError(
+                f"{loss!r} says neither smooth = True nor convex = True; a loss needs one of the two. Set "
+                "smooth = True if its derivative is continuous."
+            )
+    if wish == "ridge":
+        if not squared:
+            raise ValueError(f"solver='ridge' solves the linear system of the squared loss; {loss!r} is not Squared().")
+        return "ridge", "the squared loss is quadratic"
+    if wish == "dual":
+        if not box:
+            raise ValueError(
+                f"solver='dual' needs a piecewise linear loss, one with a method box(y), which {loss!r} does not have; "
+                f"use {'newton' if smooth else 'proximal'!r}."
+            )
+        return "dual", f"{loss!r} is piecewise linear"
+    if wish == "newton":
+        if not smooth:
+            raise ValueError(
+                f"solver='newton' needs a method curvature(y, f), or smooth = True and a continuous derivative; "
+                f"{loss!r} has neither: use {'dual' if box else 'proximal'!r}."
+            )
+        if hasattr(loss, "curvature"):
+            return "newton", f"{loss!r} has a curvature"
+        return "newton", f"{loss!r} is smooth; its curvature is found by differences"
+    if not convex:
+        raise ValueError(f"solver='proximal' needs a convex loss; {loss!r} says convex = False: use 'newton'.")
+    known = "has a prox" if hasattr(loss, "prox") else "is known by its derivative, which gives the prox by a search"
+    return "proximal", f"{loss!r} {known}"

@@ -1,0 +1,176 @@
+"""Losses with kinks that are not piecewise linear, or known by value and derivative only: augmented Lagrangians."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mercer.solvers.representer.journal import FLOOR, Journal
+from mercer.solvers.representer.newton import Newton
+from mercer.solvers.representer.squared_norm import EPS, Point, Task
+from mercer.solvers.systems.system import Systems
+
+_ROUNDS = 300
+_GROWTH = 5.0  # of rho, where the copies do not come closer quickly
+_IDLE = 12  # rounds without progress, which is then rounding
+_FIRST = 10.0  # steepness of the first envelope, in units of slope over spread
+
+
+class Envelope:
+    r"""The smooth function that a loss leaves when a copy g of the prediction takes part in the minimisation.
+
+    .. math:: E_i(v) = \min_g \ w_i L(y_i, g) + \tfrac{\rho}{2} (v + m_i - g)^2
+
+    Its derivative rho (v + m - g) is a subgradient of w L at the minimiser g, which the prox finds; its second
+    derivative is between 0 and rho: rho at a kink, 0 on a straight piece.
+    """
+
+    smooth = True
+    convex = True
+
+    def __init__(self, loss: Any, y: np.ndarray, weights: np.ndarray, multipliers: np.ndarray, rho: float) -> None:
+        self.loss, self.y, self.weights, self.m, self.rho = loss, y, weights, multipliers, rho
+        self.step = np.maximum(weights, 1e-300) / rho
+        self._known: tuple[Any, np.ndarray] = (None, multipliers)
+
+    def copies(self, v: np.ndarray) -> np.ndarray:
+        """Return the g of each prediction."""
+        if self._known[0] is not v:
+            self._known = (v, self._prox(v + self.m))
+        return self._known[1]
+
+    def _prox(self, x: np.ndarray) -> np.ndarray:
+        g = self.loss.prox(self.y, x, self.step) if hasattr(self.loss, "prox") else self._halved(x)
+        return np.where(self.weights > 0, g, x)
+
+    def _halved(self, x: np.ndarray) -> np.ndarray:
+        """The root of g + step L'(g) = x, which lies between x and x - step L'(x), by halving.
+
+        At the kinks, where most of these roots lie, nothing is faster than halving; `losses.numeric.prox`, which
+        interpolates and ends with the nearest float, takes ten times as long.
+        """
+        slope, y, step = self.loss.derivative, self.y, self.step
+        other = x - step * slope(y, x)
+        low, high = np.minimum(x, other), np.maximum(x, other)
+        fine = 2.0 * EPS * np.maximum(np.abs(x), np.abs(other))
+        for _ in range(100):
+            middle = 0.5 * (low + high)
+            above = middle + step * slope(y, middle) > x
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+            if (high - low <= fine).all():
+                break
+        return 0.5 * (low + high)
+
+    def value(self, y: Any, v: np.ndarray) -> np.ndarray:
+        g = self.copies(v)
+        return self.weights * self.loss.value(self.y, g) + 0.5 * self.rho * (v + self.m - g) ** 2
+
+    def derivative(self, y: Any, v: np.ndarray) -> np.ndarray:
+        return self.rho * (v + self.m - self.copies(v))
+
+    def curvature(self, y: Any, v: np.ndarray) -> np.ndarray:
+        """Return rho c / (c + 1 / step), c being the loss's curvature at g: a difference of slopes, huge at a kink."""
+        g = self.copies(v)
+        size = np.maximum(np.abs(g), np.abs(v + self.m - g))
+        h = np.maximum(np.minimum(1e-6 * np.maximum(1.0, size), 1e-4 * self.step), 16.0 * EPS * size)
+        bend = (self.loss.derivative(self.y, g + h) - self.loss.derivative(self.y, g - h)) / ((g + h) - (g - h))
+        bend = self.step * np.maximum(bend, 0.0)
+        share = np.where(np.isfinite(bend), bend / (1.0 + bend), 1.0)
+        return self.rho * np.where((share > 1e-9) & (self.weights > 0), share, 0.0)
+
+
+def solve_proximal(task: Task, journal: Journal, tol: float) -> Point:
+    r"""Minimise by the method of multipliers, each of its problems by Newton steps on envelopes of the losses.
+
+    Split v = K a + b from its copy g, on which the losses act; then, in turn, minimise the augmented Lagrangian over
+    (a, b, g) and add the difference v - g to the multipliers (Rockafellar 1976; by Newton steps Li, Sun and Toh 2018).
+    The points on straight pieces leave the Newton systems, so that these are as small as the set of kinks in use. The
+    derivative u of the envelope is a subgradient of the losses at g and sums to 0; with r = strength a + u the gap is
+
+    .. math:: P - D = \sum_i w_i (L(v_i) - L(g_i)) - u_i (v_i - g_i) + \frac{r'Kr}{2\,\text{strength}}
+    """
+    assert task.systems is not None
+    n, strength = len(task), task.strength
+    a = np.zeros(n) if task.a is None else np.asarray(task.a, dtype=np.float64)
+    f = task.systems.product(a) if a.any() else np.zeros(n)
+    b = task.settle(f, float(task.b))
+    multipliers, rho = -strength * a, _steepness(task, f + b)
+    best: Point | None = None
+    last = math.inf
+    stopped = FLOOR
+    idle = 0
+    for _ in range(_ROUNDS):
+        envelope = Envelope(task.loss, task.y, task.weights, multipliers / rho, rho)
+        inner = Task(task.systems, task.y, envelope, np.ones(n), task.intercept, strength, a, b)
+        share = 0.1 * min(tol * abs(best.primal), best.gap) if best is not None else 0.0
+        quiet = journal.part()
+        try:
+            found = Newton(inner, quiet).run(1e-3 if best is None else 1e-14, share)
+            point = _judged(task, task.systems, envelope, found)
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            journal.control.cancel()
+            stopped = "interrupted"
+            break
+        journal.steps = max(journal.steps + 1, quiet.steps)
+        a, b = found.a, found.b
+        idle = 0 if best is None or point.gap < 0.9 * best.gap else idle + 1
+        best = point if best is None or point.gap < best.gap else best
+        journal.note(point.primal, point.relative_gap, a, b, strength)
+        if point.relative_gap <= tol:
+            best, stopped = point, "converged"
+            break
+        if (limit := journal.limit()) is not None:
+            stopped = limit
+            break
+        if idle >= _IDLE:
+            break
+        v = found.f + found.b
+        multipliers = envelope.derivative(task.y, v)
+        apart = float(np.linalg.norm(v - envelope.copies(v)))
+        if apart > 0.2 * last:
+            rho *= _GROWTH
+        last = apart
+    assert best is not None
+    best.stopped, best.solver = stopped, "augmented Lagrangians with the prox of the loss"
+    return best
+
+
+def _steepness(task: Task, v: np.ndarray) -> float:
+    """Return a first rho: about the change of the losses' slopes over the spread of the predictions."""
+    u = np.abs(np.nan_to_num(task.slopes(v)))
+    slope = float(u.mean())
+    spread = float(np.std(task.y)) if getattr(task.loss, "target", "real") != "label" else 1.0
+    spread = spread if 0 < spread < math.inf else max(1.0, float(np.abs(task.y).max()) * 1e-3)
+    return _FIRST * slope / spread if 0 < slope < math.inf else _FIRST
+
+
+def _judged(task: Task, systems: Systems, envelope: Envelope, found: Point) -> Point:
+    """Return the point with the objectives of the loss itself."""
+    v = found.f + found.b
+    g, strength = envelope.copies(v), task.strength
+    u = envelope.derivative(task.y, v)  # not the Newton method's, which may be of another kind
+    r = strength * found.a + u
+    Kr = systems.product(r)
+    before = task.total(g)
+    b = task.settle(found.f, found.b) if getattr(task.loss, "smooth", False) else found.b
+    v = found.f + b
+    loss = task.total(v)
+    terms = loss - before - float(u @ (v - g))
+    noise = EPS * (float(np.abs(v).max()) + float(np.abs(task.y).max()))
+    rounding = 8.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum())) + found.rounding
+    apart = float(np.abs(v - g).max())
+    return replace(
+        found,
+        b=b,
+        loss=loss,
+        gap=max(terms, 0.0) + abs(float(r @ Kr)) / (2.0 * strength),
+        pull=max(float(u @ (Kr - strength * found.f)), 0.0),
+        conjugates=float(u @ g) - before,
+        rounding=rounding,
+        kkt=max(float(np.abs(Kr).max()) / strength, apart),
+    )

@@ -1,0 +1,229 @@
+"""Conjugate gradients for many right-hand sides, in float32 with corrections in float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mercer.solvers.systems.products import Products
+
+_PART = 7e-4  # the residual one round in float32 aims at, in units of that at its start
+_STALLED = 0.5  # a round that leaves more than this of the residual has met rounding errors
+_PATIENCE = 300  # steps without a smaller residual after which a round ends
+
+Precondition = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Watch = Callable[[int, np.ndarray, np.ndarray], str | None]
+
+
+class Indefinite(np.linalg.LinAlgError):
+    """A direction in which the matrix is not positive has been met."""
+
+
+@dataclass
+class Course:
+    """Where a run stands; kept up to date, so that an interrupt loses nothing.
+
+    Attributes
+    ----------
+    A
+        The solution so far.
+    residual
+        |Y - (K + S) A| / |Y| of each column, as last measured in float64; infinite before.
+    iterations
+        Products with K so far.
+    single
+        Whether kernel values are in float32.
+    rest
+        Y - (K + S) A as last measured in float64.
+    history
+        One row (iterations, worst residual) for each measurement in float64.
+    """
+
+    A: np.ndarray
+    residual: np.ndarray
+    iterations: int = 0
+    single: bool = True
+    rest: np.ndarray | None = None
+    history: list[tuple[int, float]] = field(default_factory=list)
+
+
+def iterate(
+    multiply: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    precondition: Precondition,
+    R: np.ndarray,
+    A: np.ndarray,
+    goal: np.ndarray,
+    columns: np.ndarray,
+    watch: Callable[[np.ndarray, np.ndarray], str | None],
+    follow: Callable[[np.ndarray, np.ndarray], None] | None = None,
+) -> str | None:
+    r"""Take steps of conjugate gradients until each column's residual has at most the length `goal`.
+
+    Every step takes one product with all columns that are not yet done; each has its own step lengths. The directions
+    are corrected by Polak and Ribiere's formula, which forgives a preconditioner that rounds.
+
+    Parameters
+    ----------
+    multiply, precondition
+        (V, numbers of the columns) -> the matrix, or the approximate inverse, times V.
+    R
+        The residuals of the columns; overwritten.
+    A
+        To which the steps are added, column by column.
+    goal
+        The length at which a column is done.
+    columns
+        The numbers of the columns of A to which those of R belong.
+    watch
+        Called after each step with the lengths of the residuals and their columns; what it returns ends the run.
+    follow
+        Called with the step lengths along the last product, and their columns.
+
+    Returns
+    -------
+    stopped
+        None when all columns are done, "stalled", or what `watch` said.
+    """
+    Z = precondition(R, columns)
+    P = Z.copy()
+    rz = np.einsum("ij,ij->j", R, Z)
+    length = np.linalg.norm(R, axis=0)
+    best, since = float((length / goal).max()), 0
+    active = columns
+    while True:
+        Q = multiply(P, active)
+        bend = np.einsum("ij,ij->j", P, Q)
+        if not (np.all(bend > 0) and np.all(rz > 0)):
+            raise Indefinite("the matrix is not positive definite.")
+        step = rz / bend
+        A[:, active] += step * P
+        if follow is not None:
+            follow(step, active)
+        before = R
+        R = R - step * Q
+        length = np.linalg.norm(R, axis=0)
+        reason = watch(length, active)
+        going = length > goal
+        if reason is not None or not going.any():
+            return reason
+        worst = float((length / goal).max())
+        since = 0 if worst < 0.99 * best else since + 1
+        best = min(best, worst)
+        if since > _PATIENCE:
+            return "stalled"
+        if not going.all():
+            R, before, P, rz, goal, active = (
+                R[:, going],
+                before[:, going],
+                P[:, going],
+                rz[going],
+                goal[going],
+                active[going],
+            )
+        Z = precondition(R, active)
+        turn = np.einsum("ij,ij->j", R - before, Z)
+        P = Z + turn / rz * P
+        rz = np.einsum("ij,ij->j", R, Z)
+
+
+def refine(
+    products: Products,
+    shift: np.ndarray,
+    Y: np.ndarray,
+    course: Course,
+    tol: float | np.ndarray,
+    precondition: Callable[[bool], Precondition],
+    watch: Watch,
+) -> str:
+    """Solve (K + diag(shift)) A = Y by rounds of conjugate gradients, each for the residual of the last in float64.
+
+    Parameters
+    ----------
+    products
+        K.
+    shift
+        (n, k), one column for each of Y.
+    Y
+        (n, k).
+    course
+        The start, which becomes the solution.
+    tol
+        The relative residual to reach in each column, as measured in float64.
+    precondition
+        From whether float32 will do to an approximate inverse.
+    watch
+        Called with the products so far, the relative residuals and their columns; what it returns ends the run.
+
+    Returns
+    -------
+    stopped
+        "converged", or why not.
+    """
+    size = np.linalg.norm(Y, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    tol = np.broadcast_to(tol, size.shape)
+    rough: Precondition | None = None
+    R = Y - _times(products, shift, course.A, False) if course.A.any() else Y.copy()
+    course.residual, course.rest = np.linalg.norm(R, axis=0) / size, R
+    worst, stalls = math.inf, 0
+    while True:
+        course.history.append((course.iterations, float(course.residual.max())))
+        if (course.residual <= tol).all():
+            return "converged"
+        now = float((course.residual / tol).max())
+        if now > _STALLED * worst:
+            if products.use_coarse:
+                products.use_coarse = False
+            else:
+                if not course.single:
+                    stalls += 1
+                    if stalls > 1:
+                        return "rounding errors: the residual falls no further"
+                course.single, rough = False, None
+        worst = min(worst, now)
+        if rough is None:
+            rough = precondition(course.single)
+        columns = np.flatnonzero(course.residual > tol)
+        single = course.single
+        aim = 0.5 * tol[columns] / course.residual[columns]
+        if single:  # float32 values are only so good: as many rounds as it takes, of equal parts
+            aim = aim ** (1.0 / np.ceil(np.log(np.minimum(aim, 0.5)) / math.log(_PART)).clip(min=1.0))
+        kept = course.A.copy()
+
+        def multiply(V: np.ndarray, active: np.ndarray, single: bool = single) -> np.ndarray:
+            course.iterations += 1
+            return _times(products, shift[:, active], V, single)
+
+        def look(lengths: np.ndarray, active: np.ndarray) -> str | None:
+            return watch(course.iterations, lengths / size[active], active)
+
+        stopped: str | None = None
+        try:
+            goal = aim * course.residual[columns] * size[columns]
+            stopped = iterate(multiply, rough, R[:, columns], course.A, goal, columns, look)
+        except Indefinite:
+            if not single:
+                raise
+            course.A[:] = kept
+            if products.use_coarse:
+                products.use_coarse = False
+            else:
+                course.single, rough = False, None
+        R = Y - _times(products, shift, course.A, False)
+        residual = np.linalg.norm(R, axis=0) / size
+        if not (residual <= 2.0 * course.residual).all():  # also where it is no number
+            worse = ~(residual <= 2.0 * course.residual)
+            course.A[:, worse] = kept[:, worse]
+            R = Y - _times(products, shift, course.A, False)
+            residual = np.linalg.norm(R, axis=0) / size
+        course.residual, course.rest = residual, R
+        if stopped not in (None, "stalled"):
+            course.history.append((course.iterations, float(residual.max())))
+            return "converged" if (residual <= tol).all() else str(stopped)
+
+
+def _times(products: Products, shift: np.ndarray, V: np.ndarray, single: bool) -> np.ndarray:
+    return products(V, single) + shift * V

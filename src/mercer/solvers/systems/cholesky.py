@@ -1,0 +1,200 @@
+"""Dense factors of K + diag(shift), and what to do where it is singular."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, eigh, lapack
+
+from mercer.gram.lanczos import lanczos
+from mercer.solvers.systems.products import Products
+
+_AT_ONCE = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
+_BLOCK = 512  # columns of a factor between two looks at signals
+_BY_BLOCK = {
+    np.dtype(np.float32): (lapack.spotrf, blas.strsm),
+    np.dtype(np.float64): (lapack.dpotrf, blas.dtrsm),
+}
+_POTRS = {np.dtype(np.float32): lapack.spotrs, np.dtype(np.float64): lapack.dpotrs}
+
+
+@dataclass
+class Factor:
+    """The Cholesky factor of K + diag(shift) + lift I.
+
+    Attributes
+    ----------
+    values
+        n x n, column by column; one triangle holds the factor.
+    lift
+        What was added to the diagonal so that rounding errors leave it positive; mostly 0.
+    norm
+        The largest sum of absolute values in a column of the matrix.
+    """
+
+    values: np.ndarray
+    lift: float = 0.0
+    norm: float = 1.0
+
+    def condition(self) -> float:
+        """Return an estimate of 1 / (|M| |M^-1|), of a factor in float64."""
+        return float(lapack.dpocon(self.values, self.norm, uplo="L")[0])
+
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        """Return the solutions for the columns of B, in float64."""
+        dtype = self.values.dtype
+        size = np.abs(B).max(axis=0, initial=0.0)
+        size = np.where(size > 0, size, 1.0)
+        X, _ = _POTRS[dtype](self.values, (B / size).astype(dtype, order="F"), lower=1, overwrite_b=1)
+        return np.asarray(X, dtype=np.float64) * size
+
+
+def cholesky(M: np.ndarray) -> bool:
+    """Replace the lower triangle of a matrix by that of its Cholesky factor; return whether there is one.
+
+    Of many points by blocks of columns: slower than LAPACK in one call, and unlike it open to an interruption.
+
+    Parameters
+    ----------
+    M
+        n x n, float32 or float64; what is above its diagonal blocks is not looked at.
+    """
+    n, (potrf, trsm) = len(M), _BY_BLOCK[M.dtype]
+    if n <= _AT_ONCE:
+        L, failed = potrf(M, lower=1, overwrite_a=1, clean=0)
+        if not np.shares_memory(L, M):
+            M[:] = L
+        return not failed
+    for j in range(0, n, _BLOCK):
+        here, below = slice(j, min(j + _BLOCK, n)), slice(min(j + _BLOCK, n), n)
+        if j:
+            M[j:, here] -= M[j:, :j] @ M[here, :j].T
+        L, failed = potrf(M[here, here], lower=1, clean=1)
+        if failed:
+            return False
+        M[here, here] = L
+        if below.start < n:
+            M[below, here] = trsm(1.0, L, M[below, here], side=1, lower=1, trans_a=1)
+    return True
+
+
+def inverse_of_factor(L: np.ndarray) -> None:
+    """Replace the lower triangle of a Cholesky factor in float64 by that of its own inverse, by blocks.
+
+    Parameters
+    ----------
+    L
+        As `cholesky` leaves it.
+    """
+    n = len(L)
+    blocks = [slice(j, min(j + _BLOCK, n)) for j in range(0, n, _BLOCK)]
+    for at, here in reversed(list(enumerate(blocks))):
+        own = np.tril(lapack.dtrtri(L[here, here], lower=1)[0])
+        for row in reversed(blocks[at + 1 :]):
+            between = slice(here.stop, row.start)
+            L[row, here] = -(L[row, row] @ L[row, here] + L[row, between] @ L[between, here]) @ own
+        L[here, here] = own
+
+
+def inverse_of_product(L: np.ndarray) -> None:
+    """Replace the lower triangle of a Cholesky factor in float64 by that of the inverse of L L', by blocks.
+
+    Parameters
+    ----------
+    L
+        As `cholesky` leaves it.
+    """
+    n = len(L)
+    if n <= _AT_ONCE:
+        found, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        if not np.shares_memory(found, L):
+            L[:] = found
+        return
+    inverse_of_factor(L)
+    for i in range(0, n, _BLOCK):
+        here = slice(i, min(i + _BLOCK, n))
+        L[here, : here.stop] = L[i:, here].T @ L[i:, : here.stop]
+
+
+def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray, lifts: tuple[float, ...] = (0.0,)) -> Factor:
+    """Return the Cholesky factor of K + diag(shift), computed in place.
+
+    Parameters
+    ----------
+    products
+        K.
+    shift
+        One number per point.
+    buffer
+        n x n, float32 or float64; it becomes the factor.
+    lifts
+        What to add to the diagonal, one after the other, until the factor exists.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        When none of the lifts suffices.
+    """
+    for lift in lifts:
+        products.dense(buffer)
+        buffer.flat[:: len(buffer) + 1] += shift + lift
+        norm = float(lapack.dlange("1", buffer.T)) if buffer.dtype == np.float64 else 0.0
+        if cholesky(buffer.T):
+            return Factor(buffer.T, lift, norm)
+    raise np.linalg.LinAlgError(f"K + shift has no Cholesky factor in {buffer.dtype}.")
+
+
+def rounding(products: Products) -> float:
+    """Return how large an eigenvalue rounding errors alone can make, or unmake."""
+    diagonal = np.abs(products.diagonal())
+    return float(np.finfo(np.float64).eps * max(diagonal.sum(), len(diagonal) * 1e-300))
+
+
+def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvectors and eigenvalues of K + diag(shift) that are more than rounding.
+
+    They give the solution of least norm among all that leave the smallest residual.
+    """
+    products.dense(buffer)
+    buffer.flat[:: len(buffer) + 1] += shift
+    values, vectors = eigh(buffer.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
+    floor = 10.0 * np.finfo(np.float64).eps * len(values) * max(float(np.abs(values).max()), 1e-300)
+    if values[0] < -1e3 * floor:
+        raise np.linalg.LinAlgError(not_positive(float(values[0]), float(values[-1])))
+    kept = values > floor
+    return vectors[:, kept], values[kept]
+
+
+def diagnose(products: Products, shift: np.ndarray) -> str:
+    """Return, in a sentence, why K + diag(shift) is not positive definite."""
+    ends = lanczos(lambda v: products(v[:, None])[:, 0] + shift * v, products.n, steps=min(products.n, 40))
+    if ends.smallest < -1e3 * rounding(products):
+        return not_positive(ends.smallest, ends.largest)
+    first = equal_rows(products)
+    again = np.flatnonzero(first != np.arange(products.n)) if first is not None else np.empty(0, np.intp)
+    why = "the kernel has less than full rank on these points"
+    if first is not None and again.size:
+        why += f", of which {first[again[0]]} and {again[0]} are equal"
+    return (
+        f"K + shift is singular to rounding (eigenvalues up to {ends.largest:.2g}, shift {float(shift.min()):.2g}): "
+        f"{why}. Raise alpha to {1e3 * rounding(products):.1g} or more, or drop repeated points."
+    )
+
+
+def not_positive(smallest: float, largest: float) -> str:
+    """Return the sentence for a matrix with a negative eigenvalue."""
+    return (
+        f"K + shift is not positive semidefinite: it has an eigenvalue of about {smallest:.3g} (the largest is "
+        f"{largest:.3g}), so the kernel is none on these points. Raise alpha by more than {-smallest:.3g}, or repair "
+        "the kernel (mercer.repair)."
+    )
+
+
+def equal_rows(products: Products) -> np.ndarray | None:
+    """Return for each point the number of the first one that is equal to it; None where points cannot be compared."""
+    points = products.points(False)
+    if not points.numeric or not isinstance(points.vectors, np.ndarray):
+        return None
+    _, first, inverse = np.unique(points.vectors, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse.ravel()])

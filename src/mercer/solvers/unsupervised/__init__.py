@@ -1,0 +1,1 @@
+"""Solvers without targets: canonical correlations and clusters."""

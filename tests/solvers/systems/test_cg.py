@@ -1,0 +1,111 @@
+"""Conjugate gradients: many columns, rounding, and matrices that are not positive."""
+
+import numpy as np
+import pytest
+
+from mercer import RBF, Gram, Laplacian
+from mercer.solvers.systems.cg import Course, Indefinite, iterate, refine
+from mercer.solvers.systems.products import Products
+
+RNG = np.random.default_rng(0)
+
+
+def plain(V, columns):
+    return V
+
+
+def never(*_):
+    return None
+
+
+def test_as_many_steps_as_different_eigenvalues():
+    values = np.array([1.0, 2.0, 5.0])[RNG.integers(0, 3, 60)]
+    steps, B, A = [], RNG.standard_normal((60, 2)), np.zeros((60, 2))
+    lengths = np.linalg.norm(B, axis=0)
+
+    def multiply(V, columns):
+        steps.append(len(columns))
+        return values[:, None] * V
+
+    assert iterate(multiply, plain, B, A, 1e-10 * lengths, np.arange(2), never) is None
+    assert len(steps) <= 4
+    assert np.allclose(A, B / values[:, None])
+
+
+def test_columns_that_are_done_drop_out():
+    widths, B = [], RNG.standard_normal((60, 2))
+    d = np.linspace(1, 100, 60)
+    B[:, 0] = np.eye(60)[3]  # an eigenvector: one step
+
+    def multiply(V, columns):
+        widths.append(list(columns))
+        return d[:, None] * V
+
+    A = np.zeros((60, 5))
+    iterate(multiply, plain, B, A, np.array([1e-8, 1e-8]), np.array([1, 4]), never)
+    assert widths[0] == [1, 4]
+    assert widths[1:] == [[4]] * (len(widths) - 1)
+    assert np.allclose(A[:, [1, 4]], B / d[:, None])
+    assert not A[:, [0, 2, 3]].any()
+
+
+def test_a_negative_direction_is_told():
+    with pytest.raises(Indefinite, match="not positive definite"):
+        iterate(lambda V, _: -V, plain, np.ones((3, 1)), np.zeros((3, 1)), np.array([1e-9]), np.arange(1), never)
+
+
+def test_float32_is_corrected_to_any_tolerance():
+    X = RNG.standard_normal((300, 3))
+    gram = Gram(RBF(scale=1.0), X)
+    Y, shift = RNG.standard_normal((300, 2)), np.full((300, 2), 0.05)
+    products = Products(gram)
+    assert products.single
+    course = Course(np.zeros((300, 2)), np.full(2, np.inf))
+    assert refine(products, shift, Y, course, 1e-12, lambda single: plain, never) == "converged"
+    assert course.single
+    assert len(course.history) > 2  # float32 alone does not go so far
+    rest = Y - gram.dense() @ course.A - 0.05 * course.A
+    assert np.all(np.linalg.norm(rest, axis=0) / np.linalg.norm(Y, axis=0) < 2e-12)
+    assert np.allclose(course.rest, rest, atol=1e-12)
+
+
+def test_gives_up_float32_where_it_does_not_help():
+    X = 1e6 + RNG.standard_normal((100, 2))  # so far out that float32 loses the distances
+    gram = Gram(Laplacian(scale=1.0), X)
+    products = Products(gram)
+    products.single = True
+    inverse = np.linalg.inv(gram.dense() + 1e-6 * np.eye(100))
+    Y = RNG.standard_normal((100, 1))
+    course = Course(np.zeros((100, 1)), np.full(1, np.inf))
+    tries = []
+
+    def precondition(single):
+        tries.append(single)
+        return lambda V, _: inverse @ V
+
+    assert refine(products, np.full((100, 1), 1e-6), Y, course, 1e-9, precondition, never) == "converged"
+    assert tries[0]
+    assert not course.single
+
+
+def test_says_when_rounding_ends_it():
+    products = Products(Gram(Laplacian(scale=1.0), RNG.standard_normal((50, 2))))
+    course = Course(np.zeros((50, 1)), np.full(1, np.inf), single=False)
+    Y = RNG.standard_normal((50, 1))
+    stopped = refine(products, np.zeros((50, 1)), Y, course, 1e-30, lambda _: plain, never)
+    assert stopped.startswith("rounding errors")
+    assert course.residual < 1e-11
+
+
+def test_what_the_listener_says_ends_it():
+    products = Products(Gram(RBF(scale=1.0), RNG.standard_normal((50, 2))))
+    course = Course(np.zeros((50, 1)), np.full(1, np.inf))
+    seen = []
+
+    def watch(iterations, residual, columns):
+        seen.append((iterations, residual, columns))
+        return "enough" if iterations == 3 else None
+
+    assert refine(products, np.full((50, 1), 1e-3), np.ones((50, 1)), course, 1e-12, lambda _: plain, watch) == "enough"
+    assert course.iterations == 3 == len(seen)
+    assert seen[0][2].tolist() == [0]
