@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import mercer
 from mercer import RBF, Gram, Laplacian, Linear, Matern, Monomials, Polynomial, RationalQuadratic
-from mercer.points.threads import cores
+from mercer.machine.threads import cores
 
 rng = np.random.default_rng(0)
 

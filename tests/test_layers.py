@@ -10,6 +10,7 @@ import mercer
 SOURCE = Path(mercer.__file__).parent
 # The floors, from the bottom up. Whatever is not named here stands above them.
 ORDER = (
+    "machine",
     "points",
     "features",
     "kernels",
@@ -23,7 +24,8 @@ ORDER = (
     "selection",
     "io",
 )
-CORE = ("points", "solvers")  # who calls the core: the engine of pairs, and SMO
+CORE = ("machine", "points", "solvers")  # who calls the core: its threads, the engine of pairs, and SMO
+PUBLIC = ("_core", "__version__")
 PACKAGES = sorted(p.parent.name for p in SOURCE.glob("*/__init__.py"))
 MODULES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [p for p in MODULES if p.relative_to(SOURCE).parts[0] in ORDER]
@@ -82,8 +84,39 @@ def test_a_module_imports_only_what_comes_before_it(path):
     assert not above, f"{own} may import {sorted(allowed(own))} at module level, not {sorted(above)}"
 
 
-def test_folders_above_the_floors_do_not_import_one_another_in_circles():
-    above = uses()
+def rooms():
+    """Which rooms of a folder import which, folder by folder."""
+    found = {}
+    for path in MODULES:
+        own = path.relative_to(SOURCE).parts
+        if len(own) == 3:
+            others = {tuple(name.split(".")[1:3]) for name in imported(path)}
+            known = {o[1] for o in others if len(o) == 2 and o[0] == own[0] and (SOURCE / o[0] / o[1]).is_dir()}
+            found.setdefault(own[0], {}).setdefault(own[1], set()).update(known - {own[1]})
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(rooms()))
+def test_rooms_of_a_folder_do_not_import_one_another_in_circles(name):
+    assert_no_circles(rooms()[name])
+
+
+def test_no_module_imports_private_names_of_another():
+    found = []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "mercer":
+                names = [a.name for a in node.names if a.name.startswith("_") and a.name not in PUBLIC]
+                found += [f"{path.relative_to(SOURCE)}: {name}" for name in names]
+    assert not found
+
+
+def test_no_folder_is_crowded():
+    sizes = {p.parent: len(list(p.parent.glob("*.py"))) for p in MODULES}
+    assert {str(p.relative_to(SOURCE)): n for p, n in sizes.items() if n > 16} == {}
+
+
+def assert_no_circles(above):
     while above:
         free = [own for own, others in above.items() if not others & set(above)]
         assert free, f"these import one another in circles: {above}"
@@ -91,7 +124,11 @@ def test_folders_above_the_floors_do_not_import_one_another_in_circles():
             del above[own]
 
 
-def test_only_the_points_and_the_solvers_know_the_core():
+def test_folders_above_the_floors_do_not_import_one_another_in_circles():
+    assert_no_circles(uses())
+
+
+def test_only_these_folders_know_the_core():
     knows = {p.relative_to(SOURCE).parts[0] for p in MODULES if "_core" in map(folder, imported(p))}
     assert knows <= {*CORE, "cli"}
 

@@ -14,8 +14,8 @@ import pyarrow.parquet  # noqa: F401
 import sklearn.datasets
 import sklearn.model_selection  # noqa: F401
 
-import mercer.cli.catalogue
-import mercer.cli.training
+import mercer.cli.shared.training
+import mercer.cli.shown.catalogue
 import mercer.io
 import mercer.selection
 import mercer.tables  # noqa: F401

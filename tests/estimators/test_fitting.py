@@ -13,17 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from checks import assert_no_fault
-from mercer.estimators import (
-    SVC,
-    SVR,
-    KernelLogisticRegression,
-    KernelRidge,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    base,
-    parameters,
-)
+from mercer.estimators import SVC, SVR, KernelLogisticRegression, KernelRidge, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators.shared import parameters
+from mercer.estimators.svm import machine as base
 from mercer.kernels import Precomputed
 
 X, Y = make_moons(200, noise=0.3, random_state=0)

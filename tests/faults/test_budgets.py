@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.points.budget import Budget, readable
+from mercer.machine.budget import Budget, readable
 
 SLACK = 16 * 2**20  # bytes for the stacks of threads, buffers of BLAS, and what the allocator keeps
 PROMPT = 1.0  # seconds within which a budget is refused

@@ -10,7 +10,9 @@ import pytest
 
 from children import Child
 from mercer import SVC, SVR, KernelLogisticRegression, KernelMachine, KernelRidge
-from mercer.estimators import base, kernel_ridge, representer
+from mercer.estimators.regression import base as representer
+from mercer.estimators.regression import kernel_ridge
+from mercer.estimators.svm import machine as base
 from mercer.losses import Norm
 from mercer.solvers import Control
 

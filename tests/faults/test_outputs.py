@@ -21,7 +21,7 @@ except OSError as error:
 # Loaded before the rights to read the modules may be gone.
 NOBODY = """
 import codecs, os, sys
-import mercer.cli.commands, mercer.cli.training, mercer.io, mercer.report, mercer.selection, mercer.tables
+import mercer.cli.commands, mercer.cli.shared.training, mercer.io, mercer.report, mercer.selection, mercer.tables
 model = mercer.load(sys.argv[1]) if len(sys.argv) == 3 else None
 codecs.lookup("ascii")
 if os.getuid() == 0:

@@ -11,8 +11,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, eigsh, gmr
 
 from mercer import Gram
 from mercer.kernels import RBF, FromFunction, Laplacian, Linear, Matern, Periodic
+from mercer.machine.threads import cores
 from mercer.points import Points, comparison
-from mercer.points.threads import cores
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((90, 4)), RNG.standard_normal((40, 4))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import mercer as k
 from mercer import Gram, verdict
+from mercer.gram.eigenpairs.lanczos import lanczos
 from mercer.gram.factor import partial_cholesky
-from mercer.gram.lanczos import lanczos
 from samples import SAMPLES, of_vectors
 
 SMALL = "1 MB"  # too small for a dense matrix of 800 points

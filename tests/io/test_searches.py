@@ -88,7 +88,7 @@ LAWS = [
 def test_an_expansion(kernel, measure, weights, tmp_path, monkeypatch):
     expansion = MercerExpansion(kernel, measure, 4, weights=weights)
     mercer.save(expansion, tmp_path / "e.mercer")
-    monkeypatch.setattr("mercer.rkhs.mercer_expansion.spectrum", None)  # nothing is computed again
+    monkeypatch.setattr("mercer.rkhs.mercer.expansion.spectrum", None)  # nothing is computed again
     found = mercer.load(tmp_path / "e.mercer")
     assert type(found) is MercerExpansion
     assert repr(found) == repr(expansion)

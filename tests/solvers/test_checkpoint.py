@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mercer
 from mercer import RBF, Gram, KernelMachine, KernelRidge, Linear
 from mercer.losses import Norm
-from mercer.points.files import placed
+from mercer.machine.files import placed
 from mercer.solvers import Control, SVMDual, solve
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.dual.state import State
@@ -423,7 +423,7 @@ def test_a_folder_that_is_not_there_is_named_before_the_fit(tmp_path, monkeypatc
     def work(*args, **kwargs):
         raise AssertionError("the fit has begun")
 
-    monkeypatch.setattr("mercer.estimators.base.solve", work)
+    monkeypatch.setattr("mercer.estimators.svm.machine.solve", work)
     with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere' for the checkpoint 'fit\.npz'; make it"):
         mercer.SVC(checkpoint=tmp_path / "nowhere" / "fit.npz").fit(X, LABELS)
     with pytest.raises(ValueError, match=r"is a folder or a device; name a file"):

@@ -10,11 +10,11 @@ from scipy.linalg import cho_factor
 from mercer.certify.certificate import Certificate, without_duality
 from mercer.certify.values import tiles
 from mercer.gram import Gram
-from mercer.gram.lanczos import lanczos
+from mercer.gram.eigenpairs.lanczos import lanczos
 from mercer.gram.similarities import in_double, precision, symmetric_part
 from mercer.kernels import Kernel, Precomputed
+from mercer.machine.threads import one_thread_each
 from mercer.points import Points
-from mercer.points.threads import one_thread_each
 
 _POINTS = 2_000  # whose matrix is looked at: a part of a second
 _CALLED = 500  # the same where a Python function gives the values

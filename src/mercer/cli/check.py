@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from mercer.cli import options, terminal
-from mercer.cli.columns import placed
-from mercer.cli.errors import CHECK_FAILED, guarded, no_column
-from mercer.cli.options import examples, kernel_named
-from mercer.cli.output import noted, say_json
-from mercer.points.words import count
+from mercer.cli.shared import options, terminal
+from mercer.cli.shared.columns import placed
+from mercer.cli.shared.errors import CHECK_FAILED, guarded, no_column
+from mercer.cli.shared.options import examples, kernel_named
+from mercer.cli.shared.output import noted, say_json
+from mercer.machine.words import count
 
 EXAMPLES = examples(
     "mercer check 'RBF(2) + 0.5 * Linear() ** 2' data.csv",

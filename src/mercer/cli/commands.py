@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli import INTERRUPTED, check, demo, fit, predict, score, show, verify
-from mercer.cli.errors import CLOSED_PIPE, WRONG_USE, guarded, sentence_of, shortened
-from mercer.cli.options import AsJson
-from mercer.cli.outputs import Force, Output, interruptible, require_outputs
+from mercer.cli import INTERRUPTED, check, fit, predict, score, show, verify
+from mercer.cli.shared.errors import CLOSED_PIPE, WRONG_USE, guarded, sentence_of, shortened
+from mercer.cli.shared.options import AsJson
+from mercer.cli.shared.outputs import Force, Output, interruptible, require_outputs
+from mercer.cli.shown import demo
 
 app = typer.Typer(
     help="Learning with kernels: exact, certified, fast, on any input a kernel can compare.",
@@ -50,9 +51,9 @@ def _options(
 @guarded
 def kernels(as_json: AsJson = False) -> None:
     """List the kernels and the closure rules, each with its formula and why it is positive semidefinite."""
-    from mercer.cli import catalogue
-    from mercer.cli.output import say_json
-    from mercer.cli.terminal import terminal
+    from mercer.cli.shared.output import say_json
+    from mercer.cli.shared.terminal import terminal
+    from mercer.cli.shown import catalogue
 
     say_json(catalogue.facts()) if as_json else catalogue.show(terminal())
 
@@ -70,7 +71,7 @@ def tour(
     force: Force = False,
 ) -> None:
     """Show the library: proofs, verdicts, the classic lifts, certified SVMs, and the engine against scikit-learn."""
-    from mercer.cli.tour import PICTURES, run
+    from mercer.cli.shown.tour import PICTURES, run
 
     demo.make_folder(out)
     require_outputs([Output("--out", out / name) for name in PICTURES], force=force)

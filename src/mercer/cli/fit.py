@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from mercer.cli import INTERRUPTED, options
-from mercer.cli.errors import guarded
-from mercer.cli.options import duration, examples, fraction, kernel_named
-from mercer.cli.output import noted, say_json
-from mercer.cli.outputs import Force, Output, is_model, is_report, require_outputs
-from mercer.cli.terminal import terminal
+from mercer.cli import INTERRUPTED
+from mercer.cli.shared import options
+from mercer.cli.shared.errors import guarded
+from mercer.cli.shared.options import duration, examples, fraction, kernel_named
+from mercer.cli.shared.output import noted, say_json
+from mercer.cli.shared.outputs import Force, Output, is_model, is_report, require_outputs
+from mercer.cli.shared.terminal import terminal
 
 EXAMPLES = examples(
     "mercer fit houses.csv --target price",
@@ -79,8 +80,8 @@ def fit(
     as_json: options.AsJson = False,
 ) -> None:
     """Choose a kernel for a table by cross-validation, fit it to all rows, test it, and save it."""
-    from mercer.cli.telling import Teller
-    from mercer.cli.training import Settings, train
+    from mercer.cli.shared.telling import Teller
+    from mercer.cli.shared.training import Settings, train
 
     share = fraction(test_size, "--test-size")
     limit = duration(time)

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli import options
-from mercer.cli.errors import fail, guarded, no_column
-from mercer.cli.options import examples
-from mercer.cli.output import aside, noted, say_json, watched
-from mercer.cli.outputs import Force, Output, require_outputs
-from mercer.cli.sink import form, sink
-from mercer.points.words import count, seconds
+from mercer.cli.shared import options
+from mercer.cli.shared.errors import fail, guarded, no_column
+from mercer.cli.shared.options import examples
+from mercer.cli.shared.output import aside, noted, say_json, watched
+from mercer.cli.shared.outputs import Force, Output, require_outputs
+from mercer.cli.shared.sink import form, sink
+from mercer.machine.words import count, seconds
 
 EXAMPLES = examples(
     "mercer predict price.mercer new.csv --out predicted.csv",
@@ -101,7 +101,7 @@ def _run(
     spreadsheet: bool,
 ) -> int:
     import mercer
-    from mercer.cli.predicting import inputs, pieces, predictions, require
+    from mercer.cli.shared.predicting import inputs, pieces, predictions, require
 
     model = mercer.load(path)
     require(model, what)

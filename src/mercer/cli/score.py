@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli import options, terminal
-from mercer.cli.errors import fail, guarded
-from mercer.cli.options import examples
-from mercer.cli.output import noted, say_json
-from mercer.points.words import count
+from mercer.cli.shared import options, terminal
+from mercer.cli.shared.errors import fail, guarded
+from mercer.cli.shared.options import examples
+from mercer.cli.shared.output import noted, say_json
+from mercer.machine.words import count
 
 EXAMPLES = examples(
     "mercer score price.mercer test.csv",
@@ -50,9 +50,9 @@ def _run(path: str, data: str, target: str | None, format: str | None) -> tuple[
     import numpy as np
 
     import mercer
-    from mercer.cli import scores
-    from mercer.cli.predicting import inputs, pieces, require
-    from mercer.cli.rows import answers
+    from mercer.cli.shared import scores
+    from mercer.cli.shared.predicting import inputs, pieces, require
+    from mercer.cli.shared.rows import answers
 
     model = mercer.load(path)
     require(model, "prediction")

@@ -8,13 +8,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mercer.cli import options, terminal
-from mercer.cli.errors import guarded
-from mercer.cli.options import examples
-from mercer.cli.output import certificate_facts, noted, say_json
-from mercer.cli.telling import certificate_lines, measure_name
-from mercer.cli.terminal import indented
-from mercer.points.words import count, seconds
+from mercer.cli.shared import options, terminal
+from mercer.cli.shared.errors import guarded
+from mercer.cli.shared.options import examples
+from mercer.cli.shared.output import certificate_facts, noted, say_json
+from mercer.cli.shared.telling import certificate_lines, measure_name
+from mercer.cli.shared.terminal import indented
+from mercer.machine.words import count, seconds
 
 EXAMPLES = examples(
     "mercer show price.mercer",
@@ -70,7 +70,7 @@ def show(
 
 def scores(facts: dict[str, Any]) -> Any:
     """Return the table of the scores that a model file remembers."""
-    from mercer.cli.scores import within
+    from mercer.cli.shared.scores import within
 
     shown = terminal.table("rows", "measure", "value", right=("value",))
     found = facts.get("cross_validation")

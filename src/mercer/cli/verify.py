@@ -8,11 +8,11 @@ import numpy as np
 import typer
 
 from mercer.certify import Certificate
-from mercer.cli import options, terminal
-from mercer.cli.errors import CHECK_FAILED, fail, guarded
-from mercer.cli.options import examples
-from mercer.cli.output import certificate_facts, noted, say_json
-from mercer.points.words import count
+from mercer.cli.shared import options, terminal
+from mercer.cli.shared.errors import CHECK_FAILED, fail, guarded
+from mercer.cli.shared.options import examples
+from mercer.cli.shared.output import certificate_facts, noted, say_json
+from mercer.machine.words import count
 
 EXAMPLES = examples(
     "mercer verify price.mercer houses.csv",
@@ -99,9 +99,9 @@ def _rows(
     machine: Any, facts: dict[str, Any], data: str, target: str | None, format: str | None, path: str
 ) -> tuple[Any, np.ndarray, bool]:
     """Return the training rows, and whether they are known to be those of the fit."""
-    from mercer.cli.predicting import inputs
-    from mercer.cli.rows import examples as examples_of
-    from mercer.cli.rows import read, split
+    from mercer.cli.shared.predicting import inputs
+    from mercer.cli.shared.rows import examples as examples_of
+    from mercer.cli.shared.rows import read, split
 
     column = target or facts.get("target")
     whole = examples_of(read(data, format), column, facts.get("task", "auto"), facts.get("dropped", []), data)

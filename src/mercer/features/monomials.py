@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from mercer.features.powers import expand, n_powers, power_names
-from mercer.points.budget import Budget
+from mercer.machine.budget import Budget
 
 
 class Monomials(TransformerMixin, BaseEstimator):

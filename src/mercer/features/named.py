@@ -23,7 +23,7 @@ class NamedFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     map : callable
-        A map from points to bags of named features (`mercer.points.named`); `k.feature_map()` chooses it.
+        A map from points to bags of named features (`mercer.points.sets.named`); `k.feature_map()` chooses it.
 
     Attributes
     ----------

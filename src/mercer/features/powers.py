@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.points.budget import Budget
+from mercer.machine.budget import Budget
 
 _REMEDY = "Use the kernel instead: it gives the same inner products without building the map."
 

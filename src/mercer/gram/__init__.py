@@ -1,11 +1,11 @@
 """Kernel matrices as operators, inside a memory budget."""
 
-from mercer.gram.eigen import Eigenpairs, top_eigenpairs
+from mercer.gram.derivatives.parameter import Parameter, parameters, with_parameters
+from mercer.gram.derivatives.sensitivity import parameter_gradient
+from mercer.gram.derivatives.slope import gradient
+from mercer.gram.eigenpairs.eigen import Eigenpairs, top_eigenpairs
 from mercer.gram.gram import Gram
-from mercer.gram.parameter import Parameter, parameters, with_parameters
 from mercer.gram.repair import Repaired, repair
-from mercer.gram.sensitivity import parameter_gradient
-from mercer.gram.slope import gradient
 from mercer.gram.verdict import Verdict, verdict
 
 __all__ = [

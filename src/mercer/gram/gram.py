@@ -10,10 +10,10 @@ from scipy.sparse.linalg import LinearOperator
 
 from mercer.gram.cache import RowCache
 from mercer.kernels import Kernel
-from mercer.kernels.scikit_learn import as_kernel
+from mercer.kernels.rules.scikit_learn import as_kernel
+from mercer.machine.budget import Budget
+from mercer.machine.lazy import cached_property
 from mercer.points import Comparison, Points
-from mercer.points.budget import Budget
-from mercer.points.lazy import cached_property
 
 Rows = slice | int | Any
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.points.threads import run, shares
+from mercer.machine.threads import run, shares
 
 _CHUNK = 4096  # rows that are converted to float64 at a time
 

@@ -12,10 +12,10 @@ from scipy import sparse
 
 from mercer.gram.gram import Gram
 from mercer.kernels import FromFunction, Kernel, Precomputed
-from mercer.kernels.scikit_learn import as_kernel
+from mercer.kernels.rules.scikit_learn import as_kernel
+from mercer.machine.budget import Budget
+from mercer.machine.lazy import cached_property
 from mercer.points import Points
-from mercer.points.budget import Budget
-from mercer.points.lazy import cached_property
 
 _STRIP = 1 << 21  # entries of a matrix that are converted at a time
 _SAMPLE = 200  # points among which all ordered pairs are compared when n^2 of them are too many
@@ -90,12 +90,12 @@ class OfPoints(Similarities):
         return Gram(self.gram.kernel, points, points.take(np.arange(self.n)), self.budget)
 
     def dense(self) -> np.ndarray:
-        return _numpy(self._both.dense())
+        return as_numpy(self._both.dense())
 
     def asymmetry(self, seed: int) -> tuple[float, tuple[int, int], str]:
         size = min(self.n, _SAMPLE)
         chosen = np.sort(np.random.default_rng(seed).choice(self.n, size, replace=False))
-        value, (i, j) = asymmetry(_numpy(self.gram.block(chosen, chosen)))
+        value, (i, j) = asymmetry(as_numpy(self.gram.block(chosen, chosen)))
         self._ordered = value > 0
         return value, (int(chosen[i]), int(chosen[j])), f"all pairs of {size} random points"
 
@@ -103,24 +103,24 @@ class OfPoints(Similarities):
         if self._held is not None:
             return self._held @ v
         if self._ordered:
-            return _symmetric_product(lambda r: _numpy(self._both.block(r, slice(0, self.n))), v)
+            return _symmetric_product(lambda r: as_numpy(self._both.block(r, slice(0, self.n))), v)
         if self.gram.left.foreign:
             like = self.gram.left.vectors
             v = array_namespace(like).asarray(v, dtype=like.dtype, device=like.device)
-        return _numpy(self.gram.matvec(v))
+        return as_numpy(self.gram.matvec(v))
 
     @cached_property
     def _held(self) -> np.ndarray | None:
         """The matrix, for formulas that only Python can evaluate: once is slow enough."""
         if self.gram.compiled or self.gram.left.foreign or 24 * self.n**2 > self.budget:
             return None
-        return symmetric_part(self.dense()) if self._ordered else _numpy(self.gram.dense())
+        return symmetric_part(self.dense()) if self._ordered else as_numpy(self.gram.dense())
 
     def diag(self) -> np.ndarray:
-        return _numpy(self.gram.diag())
+        return as_numpy(self.gram.diag())
 
     def column(self, i: int) -> np.ndarray:
-        return _numpy(self.gram.block(slice(0, self.n), slice(i, i + 1)))[:, 0]
+        return as_numpy(self.gram.block(slice(0, self.n), slice(i, i + 1)))[:, 0]
 
 
 def similarities(k: Any, X: Any, budget: Budget) -> Similarities:
@@ -223,7 +223,7 @@ def in_double(points: Points) -> Points:
     return Points(data.astype(np.float64), points.name) if narrow_array else points
 
 
-def _numpy(values: Any) -> np.ndarray:
+def as_numpy(values: Any) -> np.ndarray:
     """Return the values as float64, from whichever library."""
     if not isinstance(values, np.ndarray):
         values = to_device(values, "cpu")

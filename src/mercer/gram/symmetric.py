@@ -11,9 +11,9 @@ from scipy.linalg import eigvalsh
 
 from mercer.gram.gram import Gram
 from mercer.gram.rows import times
-from mercer.gram.similarities import _numpy, in_double
+from mercer.gram.similarities import as_numpy, in_double
+from mercer.machine.lazy import cached_property
 from mercer.points import Comparison
-from mercer.points.lazy import cached_property
 
 _FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the error is measured
 _SAMPLE = 256  # points among which that is measured
@@ -44,7 +44,7 @@ class Symmetric:
         self.n = gram.shape[0]
         self._held: np.ndarray | None = None
         self._sums: tuple[np.ndarray, bool] | None = None
-        whole = _numpy(self.gram.diag())
+        whole = as_numpy(self.gram.diag())
         self._range = float(np.abs(whole).max())  # of the values of the kernel
         diag = whole if root is None else whole * root**2
         largest = float(np.abs(diag).max())
@@ -118,7 +118,7 @@ class Symmetric:
 
     def dense(self) -> np.ndarray:
         """Return the whole matrix in float64."""
-        K = _numpy(self.gram.dense())
+        K = as_numpy(self.gram.dense())
         if self._root is not None:
             K = self._root[:, None] * K * self._root
         K = K / self.scale
@@ -135,7 +135,7 @@ class Symmetric:
             values = np.ascontiguousarray(self._held[chosen].T)
         else:
             values = compared.block(slice(0, self.n), chosen)
-            values = values if isinstance(values, np.ndarray) else _numpy(values)
+            values = values if isinstance(values, np.ndarray) else as_numpy(values)
         if self._root is None:
             return np.asarray(values / self.scale)
         root = (self._root / math.sqrt(self.scale)).astype(values.dtype)
@@ -175,7 +175,7 @@ class Symmetric:
         if not like.foreign:
             return np.asarray(self.gram.matvec(V), dtype=np.float64)
         xp = array_namespace(like.vectors)
-        return _numpy(self.gram.matvec(xp.asarray(V, dtype=like.vectors.dtype, device=like.vectors.device)))
+        return as_numpy(self.gram.matvec(xp.asarray(V, dtype=like.vectors.dtype, device=like.vectors.device)))
 
     def _from_held(self, V: np.ndarray) -> np.ndarray:
         assert self._held is not None

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
+from mercer.gram.eigenpairs.lanczos import CONFIDENCE, lanczos
 from mercer.gram.factor import eigen_factor, partial_cholesky
 from mercer.gram.gram import Gram
-from mercer.gram.lanczos import CONFIDENCE, lanczos
 from mercer.gram.similarities import Similarities, asymmetry, similarities, symmetric_part
-from mercer.points.budget import Budget
-from mercer.points.lazy import cached_property
+from mercer.machine.budget import Budget
+from mercer.machine.lazy import cached_property
 
 _DENSE = 5000  # points up to which all eigenvalues are computed: seconds
 _STEPS = 60

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from mercer.certify import Certificate
-from mercer.estimators.base import Recheck
-from mercer.estimators.expansion import Expansion
+from mercer.estimators.shared.expansion import Expansion
+from mercer.estimators.svm.machine import Recheck
 from mercer.features.combine import ConstantColumn, Times
 from mercer.io.selection_checks import (
     check_automatic,
@@ -23,9 +23,9 @@ from mercer.io.selection_checks import (
     require,
 )
 from mercer.kernels import Kernel
-from mercer.kernels.maps import Applied, Columns
+from mercer.kernels.rules.maps import Applied, Columns
 from mercer.rkhs import MercerExpansion
-from mercer.rkhs.centres import size_of
+from mercer.rkhs.functions.centres import size_of
 
 # What models compute with, as arrays (or single numbers) that are finite.
 _NUMBERS: tuple[str, ...] = (

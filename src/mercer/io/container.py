@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from mercer.io import limits
-from mercer.points.files import placed
+from mercer.machine.files import placed
 from mercer.points.state import Arrays
 
 FORMAT = "mercer.model"

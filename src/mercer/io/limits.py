@@ -27,7 +27,7 @@ TRIALS = 200  # estimators that answer for a point when they are loaded
 COLUMNS = 2**24  # longer side of a sparse matrix that has few entries
 
 _COSTLY = {"scipy.stats", "table", "sparse", "scorer", "random"}
-_RECHECK = "mercer.estimators.base.Recheck"  # the one object that may refer back to what it is a part of
+_RECHECK = "mercer.estimators.svm.machine.Recheck"  # the one object that may refer back to what it is a part of
 
 
 class TooLarge(ValueError):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from mercer.estimators.kernel_names import FromMatrices
+from mercer.estimators.shared.kernel_names import FromMatrices
 from mercer.kernels import Kernel, register_kernel
 from mercer.kernels.state import NotRegistered
 
@@ -28,7 +28,7 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.certify": ("Certificate",),
     "mercer.features": ("Monomials", "NamedFeatures", "RandomFourier", "TaylorFeatures", "TensorFeatures"),
     "mercer.features.combine": ("ConstantColumn", "Times"),
-    "mercer.kernels.maps": ("Applied", "Columns", "Mapped"),
+    "mercer.kernels.rules.maps": ("Applied", "Columns", "Mapped"),
     "mercer.kernels.strings.ngrams": ("Frequencies", "NGrams", "Weighted"),
     "mercer.kernels.strings.spectrum": ("KMers",),
     "mercer.kernels.graphs.graphlets": ("Induced",),
@@ -36,10 +36,10 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.kernels.graphs.shortest_path": ("Paths",),
     "mercer.kernels.graphs.weisfeiler_lehman": ("Copies", "Refined"),
     "mercer.points": ("Graph",),
-    "mercer.estimators.base": ("Recheck",),
-    "mercer.estimators.expansion": ("Expansion",),
-    "mercer.estimators.views": ("SecondView",),
-    "mercer.rkhs.density": (
+    "mercer.estimators.svm.machine": ("Recheck",),
+    "mercer.estimators.shared.expansion": ("Expansion",),
+    "mercer.estimators.unsupervised.kernel_cca": ("SecondView",),
+    "mercer.rkhs.statistics.density": (
         "GaussianWindow",
         "LaplacianWindow",
         "MaternWindow",

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from mercer.points import Points
-from mercer.rkhs.centres import size_of
+from mercer.rkhs.functions.centres import size_of
 
 _POINTS = ("X_fit_", "support_vectors_", "_everyone", "_data")  # where models keep points that they were fitted to
 _ANSWERS = ("predict", "decision_function", "score_samples", "transform")

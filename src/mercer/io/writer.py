@@ -14,7 +14,7 @@ from mercer.io.registry import Entry, NotRegistered, entry_of, function_name
 from mercer.io.scorers import scorer_to_plain
 from mercer.kernels import Kernel
 from mercer.kernels.state import kernel_named, write_kernel, write_law
-from mercer.points.points import is_foreign
+from mercer.points.sets.points import is_foreign
 from mercer.points.state import write_points
 
 _LIVE = ("_skl_callbacks", "_parent_callback_ctx")  # who listened to the fit

@@ -1,14 +1,6 @@
 """Kernels: the catalogue, the algebra and the proofs."""
 
-from mercer.kernels.algebra import Power, Product, Scaled, Sum
-from mercer.kernels.arccosine import ArcCosine
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.constant import Constant
-from mercer.kernels.cosine import Cosine
-from mercer.kernels.delta import Categorical, Delta
-from mercer.kernels.dissimilarity import FromDissimilarity
-from mercer.kernels.expression import parse_kernel
-from mercer.kernels.fingerprints import MinMax, Tanimoto
 from mercer.kernels.graphs import (
     Graphlets,
     Propagation,
@@ -18,27 +10,18 @@ from mercer.kernels.graphs import (
     WLOptimalAssignment,
     WLSlicedWasserstein,
 )
-from mercer.kernels.histogram import ChiSquared, Intersection
-from mercer.kernels.laplacian import Laplacian
-from mercer.kernels.lexicon import ExpressionError
-from mercer.kernels.linear import Linear
-from mercer.kernels.matern import Matern
-from mercer.kernels.periodic import Periodic
-from mercer.kernels.polynomial import Polynomial
-from mercer.kernels.power_series import Exponential, Geometric, PowerSeries
-from mercer.kernels.precomputed import Precomputed
+from mercer.kernels.objects.delta import Categorical, Delta
+from mercer.kernels.objects.dissimilarity import FromDissimilarity
+from mercer.kernels.objects.fingerprints import MinMax, Tanimoto
+from mercer.kernels.objects.precomputed import Precomputed
+from mercer.kernels.objects.python import FromFeatures, FromFunction
+from mercer.kernels.objects.rankings import Kendall, Mallows
+from mercer.kernels.objects.sets import SetKernel
 from mercer.kernels.proof import Proof
-from mercer.kernels.pullback import Composed, Normalized, On, Rescaled
-from mercer.kernels.python import FromFeatures, FromFunction
-from mercer.kernels.rankings import Kendall, Mallows
-from mercer.kernels.rational import Cauchy, RationalQuadratic
-from mercer.kernels.rbf import RBF
-from mercer.kernels.sets import SetKernel
-from mercer.kernels.sigmoid import Sigmoid
-from mercer.kernels.spectral import Spectral
-from mercer.kernels.spectral_mixture import SpectralMixture
+from mercer.kernels.rules.algebra import Power, Product, Scaled, Sum
+from mercer.kernels.rules.power_series import Exponential, Geometric, PowerSeries
+from mercer.kernels.rules.pullback import Composed, Normalized, On, Rescaled
 from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
-from mercer.kernels.stationary import Radial, Stationary
 from mercer.kernels.strings import (
     EditSimilarity,
     GappedKmers,
@@ -51,7 +34,23 @@ from mercer.kernels.strings import (
     TextNGrams,
     WeightedDegree,
 )
-from mercer.kernels.wendland import Wendland
+from mercer.kernels.text.expression import parse_kernel
+from mercer.kernels.text.lexicon import ExpressionError
+from mercer.kernels.vectors.arccosine import ArcCosine
+from mercer.kernels.vectors.constant import Constant
+from mercer.kernels.vectors.cosine import Cosine
+from mercer.kernels.vectors.histogram import ChiSquared, Intersection
+from mercer.kernels.vectors.laplacian import Laplacian
+from mercer.kernels.vectors.linear import Linear
+from mercer.kernels.vectors.matern import Matern
+from mercer.kernels.vectors.periodic import Periodic
+from mercer.kernels.vectors.polynomial import Polynomial
+from mercer.kernels.vectors.rational import Cauchy, RationalQuadratic
+from mercer.kernels.vectors.rbf import RBF
+from mercer.kernels.vectors.sigmoid import Sigmoid
+from mercer.kernels.vectors.spectral import Spectral, SpectralMixture
+from mercer.kernels.vectors.stationary import Radial, Stationary
+from mercer.kernels.vectors.wendland import Wendland
 
 __all__ = [
     "WeightedDegree",

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.kernels.proof import Proof
 from mercer.points import Comparison, Pair, Points, diagonal
-from mercer.points.points import NoMatrix
+from mercer.points.sets.points import NoMatrix
 
 C = TypeVar("C", bound=type)
 
@@ -218,7 +218,7 @@ class Kernel(ABC):
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
             if value is not f.default and (f.default is MISSING or _frozen(value) != _frozen(f.default)):
-                shown.append(f"{f.name}={_shown(value)}")
+                shown.append(f"{f.name}={written(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     # -- algebra (K3) -----------------------------------------------------------------------------------
@@ -226,19 +226,19 @@ class Kernel(ABC):
     __array_ufunc__ = None  # NumPy's numbers and arrays leave the arithmetic to the methods below
 
     def __add__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Sum
+        from mercer.kernels.rules.algebra import Sum
 
         right = _as_kernel(other)
         return NotImplemented if right is None else Sum(self, right)
 
     def __radd__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Sum
+        from mercer.kernels.rules.algebra import Sum
 
         left = _as_kernel(other)
         return NotImplemented if left is None else Sum(left, self)
 
     def __mul__(self, other: Any) -> Kernel:
-        from mercer.kernels.algebra import Product, Scaled
+        from mercer.kernels.rules.algebra import Product, Scaled
 
         if isinstance(other, Kernel):
             return Product(self, other)
@@ -262,7 +262,7 @@ class Kernel(ABC):
         )
 
     def __pow__(self, power: Any) -> Kernel:
-        from mercer.kernels.algebra import Power
+        from mercer.kernels.rules.algebra import Power
 
         return Power(self, power)
 
@@ -279,37 +279,37 @@ class Kernel(ABC):
 
     def exp(self) -> Kernel:
         """Return exp(k), the limit of the sums of k^m / m!."""
-        from mercer.kernels.power_series import Exponential
+        from mercer.kernels.rules.power_series import Exponential
 
         return Exponential(self)
 
     def geometric(self) -> Kernel:
         """Return 1 / (1 - k), the limit of 1 + k + k^2 + ..., for points with k(x, x) < 1."""
-        from mercer.kernels.power_series import Geometric
+        from mercer.kernels.rules.power_series import Geometric
 
         return Geometric(self)
 
     def rescaled(self, f: Callable[..., Any], each: bool = False) -> Kernel:
         """Return f(x) f(z) k(x, z); f takes all points and gives a number each (or one point, with `each`)."""
-        from mercer.kernels.pullback import Rescaled
+        from mercer.kernels.rules.pullback import Rescaled
 
         return Rescaled(self, f, each)
 
     def compose(self, psi: Callable[..., Any], each: bool = False) -> Kernel:
         """Return k(psi(x), psi(z)); psi takes all points (or one point at a time, with `each`)."""
-        from mercer.kernels.pullback import Composed
+        from mercer.kernels.rules.pullback import Composed
 
         return Composed(self, psi, each)
 
     def normalized(self) -> Kernel:
         """Return k(x, z) / sqrt(k(x, x) k(z, z)), the cosine in feature space."""
-        from mercer.kernels.pullback import Normalized
+        from mercer.kernels.rules.pullback import Normalized
 
         return Normalized(self)
 
     def on(self, columns: Any) -> Kernel:
         """Return the kernel on some columns only: indices, a slice, or names when X is a table."""
-        from mercer.kernels.pullback import On
+        from mercer.kernels.rules.pullback import On
 
         return On(self, columns)
 
@@ -323,7 +323,7 @@ class Kernel(ABC):
 
 
 def _as_kernel(value: Any) -> Kernel | None:
-    from mercer.kernels.constant import Constant
+    from mercer.kernels.vectors.constant import Constant
 
     if isinstance(value, Kernel):
         return value
@@ -342,14 +342,15 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def written(value: Any) -> str:
+    """Return a parameter as it is written in the text of a kernel."""
     if isinstance(value, np.ndarray):
         large = f"<{' x '.join(map(str, value.shape))} {value.dtype} array>"
         return repr(value.tolist()) if value.size <= _SHOWN else large
     if type(value) is list:
-        return f"[{', '.join(map(_shown, value))}]"
+        return f"[{', '.join(map(written, value))}]"
     if type(value) is tuple:
-        return f"({', '.join(map(_shown, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(written, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, np.floating | np.integer):
         return repr(value.item())
     if callable(value) and hasattr(value, "__qualname__"):

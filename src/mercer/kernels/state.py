@@ -55,7 +55,7 @@ def register_kernel(cls: C) -> C:
     """
     if not (inspect.isclass(cls) and issubclass(cls, Kernel) and is_dataclass(cls)):
         raise TypeError(f"register_kernel takes a class of kernels made with the decorator kernel; it got {cls!r}.")
-    known = _classes().get(cls.__name__) or _REGISTERED.get(cls.__name__)
+    known = kernel_named(cls.__name__)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(
             f"{known.__module__}.{known.__qualname__} is registered as {cls.__name__!r} already; give "
@@ -265,7 +265,12 @@ def _made(name: str, made: dict[str, Any]) -> Kernel:
 
 def kernel_named(name: str) -> type[Kernel] | None:
     """Return the class of kernels that is written by a name, mercer's own or a registered one."""
-    return _classes().get(name) or _REGISTERED.get(name)
+    return kernel_classes().get(name)
+
+
+def kernel_classes() -> dict[str, type[Kernel]]:
+    """Return all classes of kernels by name, mercer's own and registered ones."""
+    return {**_REGISTERED, **_classes()}
 
 
 @cache

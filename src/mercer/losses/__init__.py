@@ -2,10 +2,10 @@
 
 from mercer.losses.absolute import Absolute
 from mercer.losses.base import Box, Loss
-from mercer.losses.epsilon_insensitive import EpsilonInsensitive
+from mercer.losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from mercer.losses.expectile import Expectile
 from mercer.losses.exponential import Exponential
-from mercer.losses.hinge import Hinge
+from mercer.losses.hinge import Hinge, SmoothedHinge, SquaredHinge
 from mercer.losses.huber import Huber
 from mercer.losses.logistic import Logistic
 from mercer.losses.multinomial import Multinomial
@@ -13,10 +13,7 @@ from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
 from mercer.losses.perceptron import PerceptronLoss
 from mercer.losses.pinball import Pinball
 from mercer.losses.poisson import Poisson
-from mercer.losses.smoothed_hinge import SmoothedHinge
 from mercer.losses.squared import Squared
-from mercer.losses.squared_epsilon_insensitive import SquaredEpsilonInsensitive
-from mercer.losses.squared_hinge import SquaredHinge
 
 __all__ = [
     "Loss",

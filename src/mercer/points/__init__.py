@@ -2,10 +2,10 @@
 
 from mercer.points.coarse import Coarse
 from mercer.points.comparison import Comparison, diagonal
-from mercer.points.formula import Formula, Untraceable, trace
-from mercer.points.graph import Graph
-from mercer.points.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
-from mercer.points.points import Points
+from mercer.points.formulas.formula import Formula, Untraceable, trace
+from mercer.points.formulas.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
+from mercer.points.sets.graph import Graph
+from mercer.points.sets.points import Points
 
 __all__ = [
     "Block",

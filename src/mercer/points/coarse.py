@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from mercer import _core
-from mercer.points.centred import packed, padded
+from mercer.machine.lazy import cached_property
+from mercer.machine.threads import cores, run
 from mercer.points.comparison import Comparison
-from mercer.points.formula import Path, statistics
-from mercer.points.lazy import cached_property
-from mercer.points.points import Points
-from mercer.points.program import STAT, Program, compile_formula
-from mercer.points.threads import cores, run
+from mercer.points.formulas.formula import Path, statistics
+from mercer.points.formulas.program import STAT, Program, compile_formula
+from mercer.points.sets.centred import packed, padded
+from mercer.points.sets.points import Points
 
 _NARROW = 16  # features from which on it pays
 _WIDE = 1 << 20  # and beyond which the rounding of so many coordinates is no longer small

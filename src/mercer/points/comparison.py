@@ -10,15 +10,15 @@ import numpy as np
 from scipy import sparse
 
 from mercer import _core
-from mercer.points import formula as symbolic
-from mercer.points.centred import Centred
-from mercer.points.compressed import Compressed
-from mercer.points.conditioning import gain
-from mercer.points.lazy import cached_property
-from mercer.points.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
-from mercer.points.points import Points, is_foreign
-from mercer.points.program import STAT, compile_formula
-from mercer.points.threads import cores, run
+from mercer.machine.lazy import cached_property
+from mercer.machine.threads import cores, run
+from mercer.points.formulas import formula as symbolic
+from mercer.points.formulas.conditioning import gain
+from mercer.points.formulas.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
+from mercer.points.formulas.program import STAT, compile_formula
+from mercer.points.sets.centred import Centred
+from mercer.points.sets.compressed import Compressed
+from mercer.points.sets.points import Points, is_foreign
 
 _BAND: int = _core.BAND  # rows a thread takes at a time
 _INLINE = 40_000  # pairs below which a second thread costs more than it brings

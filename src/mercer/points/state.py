@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.points.graph import Graph
-from mercer.points.points import is_foreign
+from mercer.points.sets.graph import Graph
+from mercer.points.sets.points import is_foreign
 
 Arrays = dict[str, np.ndarray]
 Other = Callable[[Any, str], Any]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from mercer.points.words import count
-from mercer.report.clock import Clock, pace
+from mercer.machine.words import count
+from mercer.report.drawing.clock import Clock, pace
 from mercer.report.machine import Machine, draw
 from mercer.report.story import Story
 

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer, r2_score
 
-from mercer.points.lazy import cached_property
-from mercer.report.scales import exponent
-from mercer.report.words import named, number
+from mercer.machine.lazy import cached_property
+from mercer.report.drawing.scales import exponent
+from mercer.report.drawing.words import named, number
 
 
 class Encoded:

@@ -1,17 +1,17 @@
 """Functions of a reproducing kernel Hilbert space."""
 
-from mercer.rkhs.embedding import mean_embedding, squared_mmd, witness
-from mercer.rkhs.function import RKHSFunction
-from mercer.rkhs.independence import hsic_test
-from mercer.rkhs.measures import Box
-from mercer.rkhs.mercer_expansion import MercerExpansion, Truncation
-from mercer.rkhs.mercer_features import MercerFeatures
-from mercer.rkhs.outcome import HSICResult, MMDResult
-from mercer.rkhs.preimage import Preimages, preimages
-from mercer.rkhs.projection import Projected
-from mercer.rkhs.pruning import Pruned
-from mercer.rkhs.two_sample import mmd_test
-from mercer.rkhs.vector import RKHSVector
+from mercer.rkhs.functions.function import RKHSFunction
+from mercer.rkhs.functions.preimage import Preimages, preimages
+from mercer.rkhs.functions.projection import Projected
+from mercer.rkhs.functions.pruning import Pruned
+from mercer.rkhs.functions.vector import RKHSVector
+from mercer.rkhs.mercer.expansion import MercerExpansion, Truncation
+from mercer.rkhs.mercer.features import MercerFeatures
+from mercer.rkhs.mercer.measures import Box
+from mercer.rkhs.statistics.embedding import mean_embedding, squared_mmd, witness
+from mercer.rkhs.statistics.independence import hsic_test
+from mercer.rkhs.statistics.outcome import HSICResult, MMDResult
+from mercer.rkhs.statistics.two_sample import mmd_test
 
 __all__ = [
     "Box",

@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from mercer.points.files import placed, sweep
+from mercer.machine.files import placed, sweep
 from mercer.solvers.control import Control
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.points.warn import warn
+from mercer.machine.warn import warn
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from mercer.estimators.parameters import positive, whole
-from mercer.points.warn import warn
+from mercer.estimators.shared.parameters import positive, whole
+from mercer.machine.warn import warn
 from mercer.tables import kinds
 from mercer.tables.cells import ABSENT
 

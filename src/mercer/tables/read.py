@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from mercer.estimators.parameters import whole
+from mercer.estimators.shared.parameters import whole
 from mercer.tables import columnar, delimited, svmlight
 from mercer.tables.source import BROKEN, Source, opened
 

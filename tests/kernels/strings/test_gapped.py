@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mercer import SVC, FromFunction, GappedKmers, Spectrum
 from mercer.gram import Gram
 from mercer.points import Points
-from mercer.points.sequences import WindowSums, letters
+from mercer.points.sets.sequences import WindowSums, letters
 from strings_by_hand import DNA, STRINGS, gapped, substrings
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.points.budget import Budget
+from mercer.machine.budget import Budget
 from mercer.solvers.linear.ridge import CentredRows, solve_linear_ridge
 
 RNG = np.random.default_rng(0)

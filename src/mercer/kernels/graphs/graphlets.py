@@ -12,8 +12,8 @@ from sklearn.preprocessing import FunctionTransformer
 from mercer.kernels.base import kernel
 from mercer.kernels.graphs.base import GraphKernel
 from mercer.kernels.graphs.union import Union, united
-from mercer.kernels.maps import Applied
 from mercer.kernels.proof import Proof
+from mercer.kernels.rules.maps import Applied
 from mercer.points import Pair, Points
 
 

@@ -13,8 +13,8 @@ from mercer.kernels.graphs.hashing import names, paired
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
-from mercer.points.named import bags
-from mercer.points.paths import path_counts
+from mercer.points.sets.named import bags
+from mercer.points.sets.paths import path_counts
 
 _STEPS = 2 * 10**10  # nodes and arcs that searches from all nodes of a graph may visit: a minute
 

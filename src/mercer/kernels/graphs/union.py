@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from mercer.kernels.graphs.hashing import hashed
+from mercer.machine.lazy import cached_property
 from mercer.points import Points
-from mercer.points.graph import Graph
-from mercer.points.lazy import cached_property
+from mercer.points.sets.graph import Graph
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 from mercer.kernels.base import Kernel, check_integer, check_number, kernel
 from mercer.kernels.graphs.base import GraphKernel
 from mercer.kernels.graphs.union import Union, united
-from mercer.kernels.laplacian import Laplacian
 from mercer.kernels.proof import Proof
+from mercer.kernels.vectors.laplacian import Laplacian
 from mercer.points import Pair, Points
 
 

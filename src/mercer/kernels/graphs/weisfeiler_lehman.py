@@ -13,7 +13,7 @@ from mercer.kernels.graphs.hashing import mixed, names, paired, sums
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
-from mercer.points.named import bags
+from mercer.points.sets.named import bags
 
 _COUNTED = ("nodes", "edges")
 

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.kernels.base import Kernel, check_integer, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
-from mercer.points.sequences import Sequences, WindowSums, letters
+from mercer.points.sets.sequences import Sequences, WindowSums, letters
 
 _LARGEST = 2**64  # weights are whole numbers below it
 _COMPLEMENT = str.maketrans("ACGTacgt", "TGCAtgca")

@@ -13,7 +13,7 @@ from mercer.features import NamedFeatures
 from mercer.kernels.base import Kernel, is_whole, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
-from mercer.points.sequences import Sequences, kmers, letters, texts, token_name
+from mercer.points.sets.sequences import Sequences, kmers, letters, texts, token_name
 
 _WORD = re.compile(r"\b\w\w+\b")  # as scikit-learn's vectorizers cut texts
 

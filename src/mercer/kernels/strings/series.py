@@ -8,7 +8,7 @@ from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.strings.half import Half
 from mercer.points import Pair
-from mercer.points.sequences import Alignments, series
+from mercer.points.sets.sequences import Alignments, series
 
 
 @kernel

@@ -9,7 +9,7 @@ from mercer.features import NamedFeatures
 from mercer.kernels.base import Kernel, check_integer, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
-from mercer.points.sequences import kmers, letters
+from mercer.points.sets.sequences import kmers, letters
 
 
 @kernel

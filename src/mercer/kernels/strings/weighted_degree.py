@@ -7,7 +7,7 @@ from typing import Any
 from mercer.kernels.base import Kernel, check_integer, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair
-from mercer.points.sequences import SharedRuns, letters
+from mercer.points.sets.sequences import SharedRuns, letters
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from mercer.points.threads import one_thread_each, scipy_alone
+from mercer.machine.threads import one_thread_each, scipy_alone
 
 _SMALL = 1000  # points of a matrix that one thread factorises in no time
 _STEPS = 80

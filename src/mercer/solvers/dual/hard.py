@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dpstrf
 from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points import Comparison, diagonal
-from mercer.points.formula import StatLeaf
+from mercer.points.formulas.formula import StatLeaf
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import quietly

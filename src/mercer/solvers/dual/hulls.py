@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
-from mercer.points.threads import one_thread_each, scipy_alone
+from mercer.machine.threads import one_thread_each, scipy_alone
 from mercer.solvers.dual.barrier import Interior, path, quietly
 
 _STEPS = 60

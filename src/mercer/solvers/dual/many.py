@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer import _core
+from mercer.machine.threads import cores, run, within_limit
 from mercer.points import Comparison
-from mercer.points.threads import cores, run, within_limit
 from mercer.solvers.control import Control
 from mercer.solvers.dual.hard import is_hard, solve_hard, solve_soft
 from mercer.solvers.dual.matrix import give_back, scratch

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mercer.gram import Gram
+from mercer.machine.threads import run
 from mercer.points import Comparison, Points
-from mercer.points.threads import run
 from mercer.solvers.dual.problem import SVMDual
 
 _SAMPLE = 48  # points on which float32 is compared with float64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mercer.points.budget import readable
+from mercer.machine.budget import readable
 from mercer.solvers.control import Control
 from mercer.solvers.dual.matrix import single_is_enough
 from mercer.solvers.dual.problem import SVMDual

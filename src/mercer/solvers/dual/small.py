@@ -14,8 +14,8 @@ import numpy as np
 
 from mercer import _core
 from mercer.certify import Certificate
+from mercer.machine.threads import cores, run
 from mercer.points import Comparison
-from mercer.points.threads import cores, run
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.matrix import give_back, hidden_gap, hides, scratch
 from mercer.solvers.dual.planning import WHOLE, method

@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, solve
 from scipy.optimize import linprog
 
 from mercer.certify import Certificate
-from mercer.points.threads import one_thread_each
+from mercer.machine.threads import one_thread_each
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.course import FLOOR

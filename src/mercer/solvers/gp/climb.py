@@ -135,7 +135,7 @@ def climb(
             continue
         steps += 1
         s, new = found[0] - theta, objective.slopes()
-        B = _updated(B, s, g - new, fresh)
+        B = updated_curvature(B, s, g - new, fresh)
         fresh, gained = False, found[1] - value
         (theta, value), g = found, new
     return Top(theta, value, None if fresh else B, steps, stopped)
@@ -173,7 +173,8 @@ def _along(
     return None
 
 
-def _updated(B: np.ndarray, s: np.ndarray, y: np.ndarray, fresh: bool) -> np.ndarray:
+def updated_curvature(B: np.ndarray, s: np.ndarray, y: np.ndarray, fresh: bool) -> np.ndarray:
+    """Return the curvature B after a step s along which the gradient changed by y: damped BFGS (Powell, 1978)."""
     sy = float(s @ y)
     if fresh and sy > 0:
         B = np.eye(len(s)) * (float(y @ y) / sy)

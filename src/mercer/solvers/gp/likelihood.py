@@ -13,15 +13,15 @@ from scipy.linalg import lapack
 from mercer.certify import Certificate
 from mercer.gram import Gram, parameter_gradient
 from mercer.kernels import Kernel
+from mercer.machine.threads import one_thread_each, run, within_limit
 from mercer.points import Comparison, Points
-from mercer.points.threads import one_thread_each, run, within_limit
 from mercer.solvers.systems.cholesky import cholesky, diagnose, inverse_of_product
 from mercer.solvers.systems.products import Products
 
 _TILE = 512  # rows and columns that are mirrored at a time
 _EPS = float(np.finfo(np.float64).eps)
 _FAR = 1e140  # as in `mercer.solvers.systems.ridge`
-_FLOOR = 1e3  # times the rounding of the kernel matrix: noise below that is too little for a sound factor
+LEAST = 1e3 * _EPS  # of the trace of K, a thousand times its rounding: less noise is too little for a sound factor
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Evidence:
             if not cholesky(L) or (doubtful and lapack.dpocon(L, norm, uplo="L")[0] < n * _EPS):
                 continue
             self.factored = self._factored(L, float(jitter))
-            self._share, self._hidden = times * _FLOOR * _EPS, hidden and times > 0
+            self._share, self._hidden = times * LEAST, hidden and times > 0
             return self.factored
         shift = np.broadcast_to(np.asarray(noise, dtype=np.float64), n)
         raise np.linalg.LinAlgError(diagnose(Products(Gram(kernel, self.points)), shift).replace("alpha", "the noise"))
@@ -184,7 +184,7 @@ def least_noise(diagonal: np.ndarray) -> float:
         trace = float(np.abs(diagonal).sum(dtype=np.float64))
     if not math.isfinite(trace):
         raise FloatingPointError("the trace of the kernel matrix exceeds the range of float64; scale the features.")
-    return _FLOOR * _EPS * max(trace, 1e-290)
+    return LEAST * max(trace, 1e-290)
 
 
 def fill(kernel: Kernel, points: Points, out: np.ndarray) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machine.threads import one_thread_each, within_limit
 from mercer.points import Points
-from mercer.points.threads import one_thread_each, within_limit
 from mercer.solvers.control import Control
 from mercer.solvers.gp.climb import Top, climb
 from mercer.solvers.gp.likelihood import Evidence, rows_of

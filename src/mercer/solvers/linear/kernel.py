@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg, sparse
 
-from mercer.points.budget import Budget
+from mercer.machine.budget import Budget
 from mercer.solvers.control import Control
 from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.newton import step_length

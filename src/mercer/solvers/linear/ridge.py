@@ -9,8 +9,8 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from mercer.points.budget import Budget
-from mercer.points.threads import within_limit
+from mercer.machine.budget import Budget
+from mercer.machine.threads import within_limit
 
 Product = Callable[[np.ndarray], np.ndarray]
 

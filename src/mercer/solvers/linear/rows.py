@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from mercer.points.threads import cores, run
+from mercer.machine.threads import cores, run
 
 _STRIP = 2**21  # bytes of a strip of rows: what a core's second-level cache holds
 _SHARED = 2**22  # numbers that are worth the work of several cores

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.certify import Certificate
-from mercer.points.threads import within_limit
+from mercer.machine.threads import within_limit
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear.dual import by_decomposition, solve_tiny, tiny, wide
 from mercer.solvers.linear.interior import State, interior_point

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer import _core
-from mercer.points.threads import run
+from mercer.machine.threads import run
 from mercer.solvers.linear.problem import LinearProblem
 
 _CHUNK = 2**16  # rows a thread takes at a time; sums are added up in their order, whoever was first

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from mercer.points.threads import one_thread_each
+from mercer.machine.threads import one_thread_each
 from mercer.solvers.representer.squared_norm import EPS, Task
 from mercer.solvers.systems.cg import Indefinite, iterate
 from mercer.solvers.systems.cholesky import rounding

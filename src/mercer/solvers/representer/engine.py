@@ -15,8 +15,8 @@ from mercer.certify import Certificate, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.losses.squared import Squared
-from mercer.points.threads import one_thread_each, within_limit
-from mercer.points.warn import warn
+from mercer.machine.threads import one_thread_each, within_limit
+from mercer.machine.warn import warn
 from mercer.solvers.control import Control
 from mercer.solvers.representer import boxed, multinomial, newton
 from mercer.solvers.representer.journal import Journal

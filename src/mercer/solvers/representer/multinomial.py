@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer.losses.numeric import curvature
-from mercer.points.budget import readable
+from mercer.machine.budget import readable
 from mercer.solvers.representer.journal import FLOOR, Journal
 from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
 from mercer.solvers.systems.pivoted import Pivoted

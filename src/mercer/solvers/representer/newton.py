@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.points.budget import readable
+from mercer.machine.budget import readable
 from mercer.solvers.representer.directions import ROUGH, Directions
 from mercer.solvers.representer.journal import FLOOR, Journal
 from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve
 
+from mercer.machine.threads import cores, run, shares
 from mercer.points import Comparison
-from mercer.points.threads import cores, run, shares
 from mercer.solvers.systems.pivoted import Pivoted, Precondition, among, lifted_factor
 from mercer.solvers.systems.products import FORGIVEN, Products
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 
-from mercer.points.threads import run, shares
+from mercer.machine.threads import run, shares
 from mercer.solvers.systems.products import Products
 
 _CHUNK = 2048  # columns of R that are weighted at a time

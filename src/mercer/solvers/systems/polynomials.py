@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from mercer.points.threads import one_thread_each, run, shares
+from mercer.machine.threads import one_thread_each, run, shares
 from mercer.solvers.systems.pivoted import Pivoted
 from mercer.solvers.systems.products import Products
 

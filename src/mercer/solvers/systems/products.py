@@ -8,9 +8,9 @@ import numpy as np
 
 from mercer import _core
 from mercer.gram import Gram
+from mercer.machine.lazy import cached_property
+from mercer.machine.threads import cores, run, shares
 from mercer.points import Coarse, Comparison, Points
-from mercer.points.lazy import cached_property
-from mercer.points.threads import cores, run, shares
 from mercer.solvers.dual.matrix import single_is_enough
 
 FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.certify import Certificate
 from mercer.gram import Gram
-from mercer.points.threads import within_limit
+from mercer.machine.threads import within_limit
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.history import Row

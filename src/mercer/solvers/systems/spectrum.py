@@ -9,7 +9,7 @@ from scipy.linalg import eigh, eigvalsh_tridiagonal, lapack, qr, solve, svd
 
 from mercer import _core
 from mercer.gram import Gram
-from mercer.points.threads import cores, one_thread_each, run
+from mercer.machine.threads import cores, one_thread_each, run
 from mercer.solvers.control import check_vector
 from mercer.solvers.systems.cholesky import rounding
 from mercer.solvers.systems.feature_space import FeatureSpace

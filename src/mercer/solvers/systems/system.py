@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.points.budget import readable
+from mercer.machine.budget import readable
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import Factor
 from mercer.solvers.systems.equation import SINGLE, Answer, Equation, Listener

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular, svd
 
 from mercer.gram import Gram
-from mercer.points.budget import readable
-from mercer.points.threads import within_limit
+from mercer.machine.budget import readable
+from mercer.machine.threads import within_limit
 from mercer.solvers.systems.pivoted import Pivoted
 from mercer.solvers.systems.products import Products
 

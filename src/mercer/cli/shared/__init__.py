@@ -1,0 +1,1 @@
+"""The common part of the commands: options, outputs, rows, scores, errors, the terminal."""

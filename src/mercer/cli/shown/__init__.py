@@ -1,0 +1,1 @@
+"""Commands that show rather than work: demo, tour, lecture, race, catalogue."""

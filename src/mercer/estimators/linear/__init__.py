@@ -1,0 +1,1 @@
+"""Linear models: support vector machines and ridge regression on explicit features."""

@@ -1,0 +1,1 @@
+"""Learners that see one point at a time."""

@@ -1,0 +1,1 @@
+"""Models of the representer theorem: ridge, logistic, quantile and robust regression, any loss, Gaussian processes."""

@@ -1,0 +1,240 @@
+"""What the models of the representer theorem (M13) share: problems on one kernel matrix, sums of kernels as answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.certify import Certificate, combined, with_duality
+from mercer.certify.representer import check_representer
+from mercer.estimators.shared.expansion import Expansion, found_functions
+from mercer.estimators.shared.inputs import read_targets
+from mercer.estimators.shared.kernel_names import FromMatrices
+from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
+from mercer.estimators.shared.ranges import finite
+from mercer.estimators.shared.training import KernelData, Training
+from mercer.estimators.svm.machine import Recheck
+from mercer.gram import Gram
+from mercer.kernels import Linear
+from mercer.losses import Squared, SquaredNorm
+from mercer.points import Points
+from mercer.solvers.control import Control, warn_stationary, warn_unfinished
+from mercer.solvers.history import history_table
+from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
+
+_FAR = 1e140  # as in `mercer.solvers.systems.ridge`
+
+
+@dataclass
+class Part:
+    """One problem of a model, without its kernel matrix: one output, one class against the rest, one quantile."""
+
+    y: np.ndarray
+    loss: Any
+    penalty: Any
+    weights: np.ndarray | None = None
+
+
+class RepresenterModel(CallbackSupportMixin, KernelData):
+    """Functions f = sum_i a_i k(x_i, .) + b, each of which minimises a sum of losses plus a penalty on its norm."""
+
+    _numeric_target: ClassVar[bool] = True
+    solver: Any = "auto"
+
+    # -- what a model defines ---------------------------------------------------------------------------
+
+    def _parts(self, target: np.ndarray, weights: np.ndarray | None) -> list[Part]:
+        """Return the problems, from the targets and weights of the samples that count."""
+        raise NotImplementedError
+
+    def _target(self, data: Any, y: Any) -> np.ndarray:
+        """Return targets of a fitted model, as `_parts` reads them."""
+        return read_targets(self, data, y, *self._reads_targets())
+
+    # -- fit --------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, data: Any, target: np.ndarray, sample_weight: Any) -> None:
+        training = self._training(data, sample_weight)
+        found = self._solve(training, counted(training, target), X, y)
+        coefficients = np.concatenate([columns_of(m.coefficients) for m in found], axis=1)
+        offsets = np.concatenate([np.atleast_1d(np.asarray(m.offset, dtype=np.float64)) for m in found])
+        self._keep(training, data, coefficients, offsets, flat=coefficients.shape[1] == 1 and target.ndim == 1)
+        self.n_iter_ = max(c.iterations for c in self._certificates)
+
+    @with_callbacks
+    def _solve(self, training: Training, target: np.ndarray, X: Any, y: Any) -> list[Minimiser]:
+        metadata = {} if training.weights is None else {"sample_weight": training.weights}
+        with listening(self, X, y, metadata) as report:
+            control = Control(self.tol, self.max_iter, self.time_limit, self.checkpoint, report, precision=self.dtype)
+            starts = getattr(self, "_warm", None) if self.warm_start else None
+            gram = self._gram(training)
+            found = self._minimised(gram, target, training.weights, control, starts)
+        self._certificates = with_duality(gram, [m.certificate for m in found], [None] * len(found))
+        self._history = [list(map(tuple, m.history)) for m in found]
+        self._strengths = [m.strength for m in found]
+        self._seconds = control.seconds
+        if self.warm_start:
+            self._warm = [m.coefficients for m in found]
+        return found
+
+    def _minimised(
+        self,
+        gram: Gram,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+        control: Control,
+        starts: list[np.ndarray] | None,
+    ) -> list[Minimiser]:
+        return self._each(gram, self._parts(target, weights), control, starts)
+
+    def _each(
+        self, gram: Gram, parts: list[Part], control: Control, starts: list[np.ndarray] | None
+    ) -> list[Minimiser]:
+        """Solve the problems one after the other; what is known of the matrix stays for the next."""
+        found: list[Minimiser] = []
+        for number, part in enumerate(parts):
+            if self.checkpoint is not None and len(parts) > 1:
+                control.checkpoint = Path(f"{self.checkpoint}.{number}")
+            intercept = bool(self.fit_intercept)
+            problem = Representer(gram, part.y, part.loss, part.penalty, part.weights, intercept)
+            start = starts[number] if starts is not None and len(starts) == len(parts) else None
+            if start is not None and start.shape == _shape(problem):  # of a fit to as many points and classes
+                problem.start = start
+            if number == 0:
+                self.plan_ = plan(problem, control, self.solver)
+            found.append(solve(problem, control, self.solver))
+        return found
+
+    def _warn_unfinished(self) -> None:
+        unfinished = [c for c in self._certificates if not c.finished]
+        if unfinished:
+            worst = max(unfinished, key=lambda c: c.relative_gap)
+            warn_unfinished(worst.stopped, worst.relative_gap, worst.tol)
+        elif (why := self._certificates[0].stationary).startswith("the kernel"):  # the rest has been chosen as it is
+            warn_stationary(self.kernel_, why)
+
+    # -- the model --------------------------------------------------------------------------------------
+
+    def _keep(self, training: Training, data: Any, coefficients: np.ndarray, offsets: np.ndarray, flat: bool) -> None:
+        """Set the attributes that describe the functions; samples of weight 0 have coefficient 0."""
+        self.shape_fit_ = tuple(data.shape) if hasattr(data, "shape") else (len(data),)
+        if training.rows is not None:
+            everyone = np.zeros((self.shape_fit_[0], coefficients.shape[1]))
+            everyone[training.rows] = coefficients
+            coefficients = everyone
+        self.kernel_ = self._resolved(data) if self._kind == "function" else training.kernel
+        self.X_fit_ = data
+        self.dual_coef_ = coefficients[:, 0] if flat else coefficients
+        self.intercept_: Any = float(offsets[0]) if flat else offsets
+        self._support = np.flatnonzero(coefficients.any(axis=1))
+        everyone_counts = len(self._support) == len(coefficients)
+        centres = data
+        if self._kind != "similarities" and not everyone_counts and len(self._support):
+            centres = Points(data).take(self._support).data
+        single = self._kind == "vectors" and all(c.precision == "float32" for c in self._certificates)
+        self._expansion = Expansion(self.kernel_, centres, [coefficients[self._support]], single)
+
+    @property
+    def _columns_(self) -> np.ndarray:
+        """The coefficients, one column for each function."""
+        return columns_of(self.dual_coef_)
+
+    @finite
+    def _values(self, X: Any) -> np.ndarray:
+        """Return the functions at validated points, (points, functions)."""
+        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+            return np.asarray(X @ np.atleast_2d(self.coef_).T, dtype=np.float64) + self.intercept_
+        if self._kind == "similarities":
+            return np.asarray(X[:, self._support] @ self._expansion.blocks[0], dtype=np.float64) + self.intercept_
+        if self._kind == "function" and isinstance(self.kernel_, FromMatrices):
+            values = self._function_values(X, self.X_fit_, self._support)
+            return np.concatenate([some @ self._expansion.blocks[0] for some in values]) + self.intercept_
+        return self._expansion.sums(X)[:, 0] + self.intercept_
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of the features, w = sum_i a_i x_i, for the linear kernel: one row for each function."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, Linear) or self._kind != "vectors":
+            raise AttributeError(f"coef_ exists for the linear kernel only; this model's is {self.kernel_!r}.")
+        coef = np.asarray((self.X_fit_.T @ self._columns_).T, dtype=np.float64)
+        return coef[0] if self.dual_coef_.ndim == 1 else coef
+
+    @property
+    def function_(self) -> Any:
+        """What was found, as an `RKHSFunction`; an `RKHSVector` for several outputs, classes or quantiles.
+
+        For kernel="precomputed" its points are the numbers of the training samples.
+        """
+        check_is_fitted(self)
+        points = np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
+        return found_functions(self.kernel_, points, self._columns_, self.intercept_, self.dual_coef_.ndim == 1)
+
+    # -- what a fit says about itself -------------------------------------------------------------------
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Primal, dual and gap of the fit, `.parts` of each problem; `.verify(X, y)` recomputes them."""
+        check_is_fitted(self)
+        return combined(self._certificates, seconds=self._seconds, check=Recheck(self))
+
+    @property
+    def history_(self) -> Any:
+        """The course of the fit, with the fields of `SVC.history_`; for several problems a tuple."""
+        check_is_fitted(self)
+        tables = tuple(history_table(rows, known="primal") for rows in self._history)
+        return tables[0] if len(tables) == 1 else tables
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        data = self._read_new(X)
+        target = self._target(data, y)
+        training = self._training(data, sample_weight, self.kernel_)
+        parts = self._parts(counted(training, target), training.weights)
+        everyone = self._columns_ if training.rows is None else self._columns_[training.rows]
+        offsets = np.atleast_1d(self.intercept_)
+        width = everyone.shape[1] // len(parts)  # functions of each problem: 1, or one for each class
+        found = []
+        for i, part in enumerate(parts):
+            columns = slice(i * width, (i + 1) * width) if width > 1 else i
+            unit = _unit(part)
+            found.append(
+                check_representer(
+                    training.kernel,
+                    training.points.data,
+                    part.y / unit,
+                    coefficients=everyone[:, columns] / unit,
+                    offset=offsets[columns] / unit,
+                    loss=part.loss,
+                    penalty=part.penalty,
+                    weights=part.weights,
+                    intercept=bool(self.fit_intercept),
+                    strength=self._strengths[i],
+                    tol=self._certificates[0].tol,
+                )
+            )
+        return combined(found)
+
+
+def counted(training: Training, target: np.ndarray) -> np.ndarray:
+    """Return the targets of the samples that count."""
+    return target if training.rows is None else target[training.rows]
+
+
+def _unit(part: Part) -> float:
+    """Return the unit in which the objectives of a ridge problem are stated: 1, unless their squares leave float64."""
+    largest = float(np.abs(part.y).max())
+    quadratic = isinstance(part.loss, Squared) and isinstance(part.penalty, SquaredNorm)
+    return largest if quadratic and (largest > _FAR or 0 < largest < 1 / _FAR) else 1.0
+
+
+def _shape(problem: Representer) -> tuple[int, ...]:
+    return (len(problem.y),) if problem.classes is None else (len(problem.y), problem.classes)
+
+
+def columns_of(a: np.ndarray) -> np.ndarray:
+    """Return a vector as a matrix of one column, and a matrix as it is."""
+    return a[:, None] if a.ndim == 1 else a

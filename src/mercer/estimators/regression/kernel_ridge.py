@@ -1,0 +1,257 @@
+"""Ridge regression with kernels (M12)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.certify import with_duality
+from mercer.estimators.linear.ridge import is_strength, strengths
+from mercer.estimators.regression.base import Part, RepresenterModel, columns_of, counted
+from mercer.estimators.shared.choosing import AUTO, chosen_kernel
+from mercer.estimators.shared.kernel_names import NAMES
+from mercer.estimators.shared.parameters import Rules, check_parameters, kernel_rule, positive
+from mercer.estimators.shared.progress import listening, with_callbacks
+from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.training import Training
+from mercer.gram import Gram
+from mercer.losses import Squared, SquaredNorm
+from mercer.machine.warn import warn
+from mercer.points import Points
+from mercer.solvers.control import Control, warn_stationary
+from mercer.solvers.systems.inverse import inverse_diagonal
+from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridge
+
+
+class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
+    """What `KernelRidge` and `KernelRidgeCV` share: scikit-learn's kernels, several targets, what a fit claims."""
+
+    _rules: ClassVar[Rules] = {
+        "alpha": (is_strength, "a finite number >= 0, or one for each target"),
+        "kernel": kernel_rule(NAMES, "a function of two points"),
+        "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
+        "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
+        "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
+        "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
+    }
+
+    _compares_two: ClassVar[bool] = True
+
+    def _reads_targets(self) -> tuple[bool, bool]:
+        return True, True
+
+    def _parts(self, target: np.ndarray, weights: np.ndarray | None) -> list[Part]:
+        return [
+            Part(np.ascontiguousarray(column), Squared(), SquaredNorm(float(alpha)), weights)
+            for column, alpha in zip(columns_of(target).T, self._alphas, strict=True)
+        ]
+
+    @with_callbacks
+    def _solve_ridge(self, training: Training, target: np.ndarray, alphas: np.ndarray, X: Any, y: Any) -> RidgeSolution:
+        """Solve the system; `residual` is what both the residual and the relative gap are to reach."""
+        metadata = {} if training.weights is None else {"sample_weight": training.weights}
+        with listening(self, X, y, metadata, self.residual) as report:
+            control = Control(
+                self.residual, self.max_iter, self.time_limit, self.checkpoint, report, precision=self.dtype
+            )
+            problem = RidgeProblem(
+                self._gram(training), columns_of(target), alphas, training.weights, bool(self.fit_intercept)
+            )
+            found = solve_ridge(problem, control, self.solver, self.residual)
+            (found.certificate,) = with_duality(problem.gram, [found.certificate], [None])
+            return found
+
+    def _keep_ridge(
+        self, training: Training, data: Any, target: np.ndarray, alphas: np.ndarray, found: RidgeSolution
+    ) -> None:
+        """Set the attributes of a fit, and what it says of itself."""
+        self._alphas, self._weights, self._rows = alphas, training.weights, training.rows
+        self._strengths = [float(alpha) for alpha in alphas]
+        self._certificates, self._seconds = [found.certificate], found.certificate.seconds
+        self._history = [list(map(tuple, found.history))]
+        self._keep(training, data, found.coefficients, found.offsets, flat=target.ndim == 1)
+        self.plan_ = found.plan
+        self.n_iter_ = found.certificate.iterations
+        self.residual_: Any = float(found.residual[0]) if target.ndim == 1 else found.residual
+        rows = np.arange(len(target)) if training.rows is None else training.rows
+        self._others = np.setdiff1d(np.arange(len(target)), rows)  # weight 0: the fit is without them anyhow
+        self._other_targets = columns_of(target)[self._others]
+        # Coefficients of least norm do not tell the residuals.
+        self._left = columns_of(counted(training, target)) - columns_of(found.values) if found.diagnosis else None
+        if found.diagnosis:
+            warn(found.diagnosis, LinAlgWarning)
+        if np.max(found.residual) > self.residual and not found.diagnosis:
+            warn(
+                f"the fit stopped early ({found.certificate.stopped}) at a relative residual of "
+                f"{np.max(found.residual):.2g}; {self.residual:g} was asked. The model is the best so far.",
+                ConvergenceWarning,
+            )
+        elif why := found.certificate.stationary:
+            warn_stationary(training.kernel, why)
+
+    def loo_residuals(self) -> np.ndarray:
+        r"""Return y_i - f(x_i) of the fit without sample i, for every sample, in the shape of y.
+
+        .. math:: y_i - f_{-i}(x_i) = a_i / G_{ii}, \qquad G = (K + \alpha W^{-1})^{-1}
+
+        and with an intercept :math:`G - G 1 1' G / 1'G1` in place of G. One factor serves all samples.
+        """
+        check_is_fitted(self)
+        kernel, data = self.kernel_, self.X_fit_
+        n = self.shape_fit_[0]
+        points = Points(np.arange(n) if self._kind == "similarities" else data)
+        a = columns_of(self.dual_coef_)
+        found = np.empty(a.shape)
+        if self._rows is not None:
+            points, a = points.take(self._rows), a[self._rows]
+        rows = np.arange(n) if self._rows is None else self._rows
+        gram = Gram(kernel, points, budget=self.budget)
+        for alpha in np.unique(self._alphas):
+            these = np.flatnonzero(self._alphas == alpha)
+            shift = np.full(len(rows), alpha) if self._weights is None else alpha / self._weights
+            diagonal = inverse_diagonal(gram, shift, bool(self.fit_intercept))
+            left = getattr(self, "_left", None)  # not in older model files
+            given = a[:, these] if left is None or alpha == 0 else left[:, these] / shift[:, None]
+            found[np.ix_(rows, these)] = given / diagonal[:, None]
+        if len(self._others):
+            left = Points(data).take(self._others).data if self._kind != "similarities" else data[self._others]
+            found[self._others] = self._other_targets - self._values(left)
+        return found[:, 0] if self.dual_coef_.ndim == 1 else found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return f + b at each point, in the shape of y.
+
+        Parameters
+        ----------
+        X
+            Points as in `fit`; for kernel="precomputed", their similarities to all training samples.
+        """
+        check_is_fitted(self)
+        values = self._values(self._read_new(X))
+        return values[:, 0] if self.dual_coef_.ndim == 1 else values
+
+
+class KernelRidge(RidgeModel):
+    r"""Ridge regression in the space of a kernel, exact, with a stated residual.
+
+    .. math:: \min_{f, b} \; \sum_i w_i (y_i - f(x_i) - b)^2 + \alpha \|f\|_H^2, \qquad
+              (K + \alpha W^{-1}) a + b = y, \quad \textstyle\sum_i a_i = 0 \text{ if there is a } b
+
+    Parameters
+    ----------
+    alpha
+        The strength of the penalty, >= 0: one for all targets or one for each. With 0 the function passes through the
+        targets, as far as the kernel allows.
+    kernel
+        A kernel object, one of scikit-learn's names ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "chi2",
+        "additive_chi2", "precomputed"), a function of two points that returns a number, or "auto": as for `SVC`.
+    gamma, degree, coef0
+        Of the named kernels, as in `sklearn.metrics.pairwise`: gamma=None is 1 / features (1 for "chi2").
+    kernel_params
+        Further arguments of a function.
+    fit_intercept
+        Whether there is a b; it is not penalised.
+    residual
+        The relative residual |y - b - (K + alpha / w) a| / |y| to reach, measured in float64; with an intercept, of y
+        less its mean.
+    solver
+        "cholesky", "cg" (conjugate gradients, which need no n x n matrix), or "auto".
+    max_iter, time_limit, verbose, budget, checkpoint, dtype
+        As for `SVC`; an iteration is a product with K.
+
+    Attributes
+    ----------
+    dual_coef_, X_fit_
+        As in scikit-learn: a, in the shape of y, and the training points.
+    intercept_
+        b; one number for each target if y has columns, and 0 without intercept.
+    residual_
+        The relative residual that was reached; one for each target if y has columns.
+    function_, kernel_, coef_, certificate_, plan_, n_iter_
+        As for `KernelMachine`. The objective of the certificate is half of the one above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> y = np.sin(X[:, 0])
+    >>> model = KernelRidge(alpha=1e-3, kernel="rbf", gamma=0.5).fit(X, y)
+    >>> bool(np.abs(model.predict(X) - y).max() < 1e-2), bool(model.residual_ <= 1e-6)
+    (True, True)
+    >>> bool(np.abs(model.loo_residuals()).max() < 0.05)
+    True
+    """
+
+    _rules: ClassVar[Rules] = {
+        **RidgeModel._rules,
+        "kernel": kernel_rule((*NAMES, AUTO), "a function of two points"),
+    }
+
+    def __init__(
+        self,
+        alpha: Any = 1,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = False,
+        residual: float = 1e-6,
+        solver: str = "auto",
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        budget: int | float | str | None = None,
+        checkpoint: Any = None,
+        dtype: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.residual = residual
+        self.solver = solver
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.budget = budget
+        self.checkpoint = checkpoint
+        self.dtype = dtype
+
+    @whole_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X
+            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
+            of similarities for kernel="precomputed".
+        y
+            A number for each, or several in columns.
+        sample_weight
+            A weight for each, at least 0; weight 0 drops the sample.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        data, target = self._read(X, y)
+        target = np.asarray(target, dtype=np.float64)
+        alphas = strengths(self.alpha, columns_of(target).shape[1], type(self).__name__)
+        training = self._training(data, sample_weight, chosen_kernel(self, data, target, sample_weight))
+        found = self._solve_ridge(training, counted(training, target), alphas, X, y)
+        self._keep_ridge(training, data, target, alphas, found)
+        return self

@@ -1,0 +1,1 @@
+"""The common part of all estimators: inputs, labels, parameters, kernels by name, expansions, margins."""

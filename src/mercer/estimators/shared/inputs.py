@@ -1,0 +1,174 @@
+"""Input data: matrices validated as scikit-learn does, anything else as the kernel reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+
+from mercer.estimators.shared.labels import shown
+from mercer.gram.similarities import asymmetry
+from mercer.points import Points
+
+_ROUNDING = 1e-5  # of the largest entry: what float32 may leave of the difference between K and its transpose
+FAR = 1e140  # numbers beyond which sums of squares leave the range of float64
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
+
+
+def read_vectors(estimator: Any, X: Any, y: Any, numeric: bool, many: bool = False) -> tuple[Any, Any]:
+    """Return the training data as a matrix of float32 or float64, dense or CSR, and the targets, if there are any."""
+    if y is None:
+        return validate_data(estimator, X, accept_sparse="csr", **_MATRIX), None
+    if _plain(
+        X, y
+    ):  # nothing to convert or to complain about: the usual way takes a fifth of a tiny fit to find that out
+        estimator.n_features_in_ = X.shape[1]
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return X, y
+    return validate_data(estimator, X, y, y_numeric=numeric, multi_output=many, accept_sparse="csr", **_MATRIX)
+
+
+def _plain(X: Any, y: Any) -> bool:
+    """Whether scikit-learn's validation would return both as they are: finite arrays of the right shapes and types."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or X.dtype not in _FLOATS or y.dtype.kind not in "iuf":
+        return False
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size or not X.flags.c_contiguous:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()) and (y.dtype.kind != "f" or np.isfinite(y.sum())))
+
+
+def read_new_vectors(estimator: Any, X: Any) -> Any:
+    """Return a matrix with the columns that the model was fitted to."""
+    with np.errstate(invalid="ignore"):  # the sum that shows whether all are finite may be inf - inf
+        return validate_data(estimator, X, reset=False, accept_sparse="csr", **_MATRIX)
+
+
+def read_anything(estimator: Any, X: Any, fitting: bool, arrays: bool = False) -> Any:
+    """Return X as it is, with its width and column names (where it has them) remembered or checked.
+
+    A list of objects (sequences, sets, graphs, ...) has no width, whatever the length of the first one is. With
+    `arrays`, a list of rows of numbers is no such list but a matrix.
+    """
+    if hasattr(X, "__iter__") and not hasattr(X, "__len__") and not hasattr(X, "shape"):
+        X = list(X)
+    Points(X)  # says in a sentence what is no set of points
+    if arrays:
+        X = _rows_of_numbers(X)
+    if len(getattr(X, "shape", ())) == 2:
+        validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    elif fitting:
+        for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+            vars(estimator).pop(name, None)
+    return X
+
+
+def _rows_of_numbers(X: Any) -> Any:
+    """Return a list of equally long rows of numbers as a matrix, and anything else as it is."""
+    if not isinstance(X, list | tuple) or not isinstance(X[0], list | tuple | np.ndarray):
+        return X
+    try:
+        matrix = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return X
+    return matrix if matrix.ndim == 2 and matrix.dtype.kind in "fiub" else X
+
+
+def read_similarities(estimator: Any, X: Any, y: Any, numeric: bool, many: bool = False) -> tuple[np.ndarray, Any]:
+    """Return the square matrix of similarities of the training samples, and the targets, if there are any."""
+    if sparse.issparse(X):
+        raise TypeError("Sparse precomputed kernels are not supported; pass X.toarray().")
+    if y is None:
+        X = validate_data(estimator, X, **_MATRIX)
+    else:
+        X, y = validate_data(estimator, X, y, y_numeric=numeric, multi_output=many, **_MATRIX)
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"Precomputed matrix must be a square matrix of similarities; X has shape {X.shape}.")
+    check_symmetric(X)
+    return X, y
+
+
+def check_symmetric(K: np.ndarray, what: str = "precomputed kernel matrix", remedy: str = "Pass") -> None:
+    """Refuse similarities that depend on the order of two samples, beyond the rounding errors of float32."""
+    gap, (i, j) = asymmetry(K)
+    if gap > _ROUNDING:
+        raise ValueError(
+            f"the {what} K is asymmetric: K[{i}, {j}] is {K[i, j]:.6g} and K[{j}, {i}] is {K[j, i]:.6g}, and no kernel "
+            f"depends on the order of two points. {remedy} (K + K.T) / 2."
+        )
+
+
+def read_new_similarities(estimator: Any, X: Any, width: int) -> np.ndarray:
+    """Return the similarities of new points to all training samples."""
+    if sparse.issparse(X):
+        raise TypeError("Sparse precomputed kernels are not supported; pass X.toarray().")
+    X = validate_data(estimator, X, reset=False, **_MATRIX)
+    if X.shape[1] != width:
+        raise ValueError(
+            f"X has {X.shape[1]} columns; with kernel='precomputed' it needs one for each of the {width} samples at "
+            "training time."
+        )
+    return X
+
+
+def read_targets(estimator: Any, data: Any, y: Any, numeric: bool, many: bool = False) -> np.ndarray:
+    """Return the targets that go with data of any kind; with `many`, one column for each of several."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    y = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False) if many else column_or_1d(y, warn=True)
+    check_consistent_length(data, y)
+    if y.dtype.kind == "f" or numeric:
+        y = y.astype(np.float64) if numeric else y
+        if not np.isfinite(y).all():
+            i = int(np.argmin(np.isfinite(y).reshape(len(y), -1).all(axis=1)))
+            raise ValueError(f"Input y contains NaN or infinity: y[{i}] is {y[i]}.")
+    return y
+
+
+def refuse_words(estimator: Any, y: Any) -> None:
+    """Raise ValueError where targets that must be numbers are words."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    for value in np.asarray(y).ravel() if y is not None and kind in "OUS" else ():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"y contains {shown(value):.80}, and {type(estimator).__name__} predicts numbers; encode y, or take a "
+                "classifier such as SVC."
+            ) from None
+
+
+def positive_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the weights that are not zero, and whose they are; None and None where all weights are 1."""
+    if sample_weight is None:
+        return None, None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar: sample_weight.shape == {weight.shape}, and ({n},), one for "
+            "each sample, is needed."
+        )
+    if not np.isfinite(weight).all():
+        i = int(np.argmin(np.isfinite(weight)))
+        raise ValueError(f"sample_weight[{i}] is {weight[i]}; weights must be finite (NaN and infinity are not).")
+    if (weight < 0).any():
+        i = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"sample_weight[{i}] is {weight[i]:g}; with negative weights the objective has no minimum. Use >= 0."
+        )
+    rows = np.flatnonzero(weight)
+    far = rows[(weight[rows] > FAR) | (weight[rows] < 1 / FAR)]
+    if len(far):
+        raise ValueError(
+            f"sample_weight[{far[0]}] is {weight[far[0]]:.3g}, whose square leaves the range of float64; only weights "
+            f"between {1 / FAR:g} and {FAR:g} count. Divide all of them by one number, and C or alpha accordingly."
+        )
+    if not len(rows):
+        raise ValueError("Invalid input - all samples have zero or negative weights; at least one must be positive.")
+    return (weight, None) if len(rows) == n else (weight[rows], rows)

@@ -1,0 +1,163 @@
+"""The domains of the machines' parameters, and the sentences for values outside of them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from functools import lru_cache
+from inspect import signature
+from typing import Any, NamedTuple
+
+from mercer.estimators.shared.choosing import AUTO
+from mercer.estimators.shared.kernel_names import NAMES
+from mercer.estimators.shared.loss_names import NAMES as LOSS_NAMES
+from mercer.estimators.shared.loss_names import is_loss
+from mercer.kernels import Kernel
+from mercer.kernels.rules.scikit_learn import refuse_class
+from mercer.machine.budget import Budget
+from mercer.machine.warn import warn
+
+_PLAIN = (int, float)  # asked first: whether a type is registered as a number takes longer
+_OF_NAMES = ("gamma", "degree", "coef0", "kernel_params")  # parameters of named kernels
+SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
+UNNECESSARY: Unnecessary = {
+    "shrinking": (True, "the solver leaves out what cannot change by itself, and looks at all of it before it ends"),
+    "cache_size": (200, "`budget` bounds the memory, and the matrix is planned inside it"),
+    "copy_X": (True, "X is never changed"),
+    "n_jobs": (None, "all processors that the process may use are used; MERCER_NUM_THREADS sets how many"),
+}
+
+
+def is_real(value: Any) -> bool:
+    """Return whether the value is a real number; True and False are not."""
+    return type(value) in _PLAIN or (isinstance(value, numbers.Real) and not isinstance(value, bool))
+
+
+def positive(value: Any) -> bool:
+    """Return whether the value is a number above 0."""
+    return is_real(value) and value > 0
+
+
+def whole(value: Any, low: int) -> bool:
+    """Return whether the value is an integer of at least `low`."""
+    if type(value) is int:
+        return bool(value >= low)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= low
+
+
+Rules = dict[str, tuple[Any, str]]  # name: (test, what it must be)
+
+FINITE_PRICE = (lambda v: positive(v) and v < math.inf, "a finite number > 0")
+
+
+def kernel_rule(names: tuple[str, ...], function: str = "a function of two sets of points") -> tuple[Any, str]:
+    """Return what a parameter `kernel` may be, with these names."""
+    return (
+        lambda v: v in names if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
+        f"a kernel object, {function}, or one of {', '.join(map(repr, names))}",
+    )
+
+
+SEARCHED_KERNEL = kernel_rule((*NAMES, AUTO))  # of models whose kernel can be found by a search
+
+_RULES: Rules = {
+    "C": (positive, "a number > 0, or inf for a hard margin"),
+    "nu": (lambda v: is_real(v) and 0 < v <= 1, "a number with 0 < nu <= 1"),
+    "epsilon": (lambda v: is_real(v) and 0 <= v < math.inf, "a number >= 0"),
+    "kernel": kernel_rule(NAMES),
+    "degree": (lambda v: whole(v, 1), "a whole number >= 1"),
+    "gamma": (
+        lambda v: v in ("scale", "auto") if isinstance(v, str) else positive(v) and v < math.inf,
+        "a number > 0, 'scale' or 'auto'",
+    ),
+    "coef0": (lambda v: is_real(v) and math.isfinite(v), "a finite number"),
+    "tol": (lambda v: positive(v) and v < 1, "a relative duality gap with 0 < tol < 1"),
+    "max_iter": (lambda v: whole(v, -1), "a whole number >= 0, or -1 for no limit"),
+    "time_limit": (lambda v: v is None or positive(v), "a number of seconds > 0, or None for no limit"),
+    "class_weight": (
+        lambda v: v is None or v == "balanced" or isinstance(v, dict),
+        "a dictionary of weights by class, 'balanced' or None",
+    ),
+    "decision_function_shape": (lambda v: v in ("ovr", "ovo"), "'ovr' or 'ovo'"),
+    "break_ties": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "probability": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "warm_start": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "dtype": (lambda v: isinstance(v, str) and v in ("auto", "float32", "float64"), "'auto', 'float32' or 'float64'"),
+    "loss": (
+        lambda v: v in LOSS_NAMES if isinstance(v, str) else is_loss(v),
+        f"an object with the methods value(y, f) and derivative(y, f), or one of {', '.join(map(repr, LOSS_NAMES))}",
+    ),
+    "penalty": (
+        lambda v: positive(v) and v < math.inf if isinstance(v, numbers.Real) else is_loss(v),
+        "a number > 0 (the strength s of s |f|^2 / 2), or an object with the methods value(t) and derivative(t)",
+    ),
+    "solver": (lambda v: isinstance(v, str) and v in SOLVERS, f"one of {', '.join(map(repr, SOLVERS))}"),
+    "fit_intercept": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "verbose": (lambda v: isinstance(v, bool) or whole(v, 0), "0 (silent) or 1 (a progress bar)"),
+}
+
+Unnecessary = dict[str, tuple[Any, str]]  # name: (scikit-learn's default, why nothing here depends on it)
+
+
+def warn_unnecessary(estimator: Any) -> None:
+    """Warn of parameters of scikit-learn that were set although nothing here depends on them.
+
+    Those in `UNNECESSARY` for all estimators, and those that an estimator adds in `_unnecessary`; a parameter that it
+    has a rule for in `_rules` has a meaning there.
+    """
+    for name, default, reason in _asked_of(estimator.__class__).unnecessary:
+        value = getattr(estimator, name)
+        if value is not default and value != default:
+            warn(f"{name}={value!r} changes nothing in {type(estimator).__name__}: {reason}.")
+
+
+class _Asked(NamedTuple):
+    """What is asked of the parameters of a class of estimators."""
+
+    rules: tuple[tuple[str, Any, str], ...]  # name, test, what it must be
+    unnecessary: tuple[tuple[str, Any, str], ...]  # name, default, why nothing depends on it
+    named: tuple[tuple[str, Any], ...]  # those that belong to named kernels, with their defaults
+
+
+@lru_cache(maxsize=256)
+def _asked_of(cls: Any) -> _Asked:
+    parameters = signature(cls).parameters
+    own, idle = getattr(cls, "_rules", {}), getattr(cls, "_unnecessary", {})  # `own` mean something else in this model
+    rules = {name: own.get(name) or (None if name in idle else _RULES.get(name)) for name in parameters}
+    unnecessary = {name: pair for name, pair in {**UNNECESSARY, **idle}.items() if name in parameters}
+    return _Asked(
+        tuple((name, *rule) for name, rule in rules.items() if rule is not None),
+        tuple((name, *pair) for name, pair in unnecessary.items() if name not in own),
+        tuple((name, parameters[name].default) for name in _OF_NAMES if name in parameters),
+    )
+
+
+def warn_ignored(estimator: Any) -> None:
+    """Warn of parameters of named kernels that were set beside a kernel object or a function, which have their own."""
+    kernels = [v for v in (getattr(estimator, "kernel", None), getattr(estimator, "kernel_y", None)) if v is not None]
+    if not kernels or any(isinstance(kernel, str) for kernel in kernels):
+        return
+    objects = all(isinstance(kernel, Kernel) for kernel in kernels)  # a function may take kernel_params
+    named = _asked_of(estimator.__class__).named
+    defaults = [(name, value) for name, value in named if objects or name != "kernel_params"]
+    ignored = [name for name, default in defaults if getattr(estimator, name) != default]
+    if ignored:
+        said = " and ".join(f"{name}={getattr(estimator, name)!r}" for name in ignored)
+        warn(
+            f"{said} of {type(estimator).__name__} change{'s' if len(ignored) == 1 else ''} nothing: kernel="
+            f"{kernels[0]!r:.80} has its own parameters, and {'this is' if len(ignored) == 1 else 'these are'} for "
+            "kernels by name.",
+        )
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
+    warn_unnecessary(estimator)
+    for name in ("kernel", "kernel_y"):
+        refuse_class(getattr(estimator, name, None), name)
+    for name, test, wanted in _asked_of(estimator.__class__).rules:
+        if not test(value := getattr(estimator, name)):
+            raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {wanted}.")
+    warn_ignored(estimator)
+    if estimator.budget is not None:
+        Budget(estimator.budget)

@@ -1,0 +1,171 @@
+"""From margins to probabilities: a logistic map of each pair of classes, and one law from all pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from mercer.estimators.shared.multiclass import pair_index
+
+_FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
+_STEPS, _DONE = 100, 1e-10
+_SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1, those of classes from 0
+_POWERS = (0.2, 5.0)
+_HELD = 2**22  # numbers held at a time
+
+
+def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
+    """Return a and b of p = 1 / (1 + exp(-(a f + b))), the probability that f belongs to a positive (Platt 1999).
+
+    Targets are drawn in from 0 and 1 by one count each, so that values that separate the classes have a slope, too.
+    The slope is never negative.
+
+    Parameters
+    ----------
+    values
+        f at points that it was not fitted to.
+    positive
+        Whether each of them is one.
+    weights
+        What each of them counts, beside the others; None for all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = np.random.default_rng(0).normal(size=20_000)
+    >>> a, b = logistic_map(f, np.random.default_rng(1).uniform(size=20_000) < 1 / (1 + np.exp(1 - 2 * f)))
+    >>> round(a), round(b)
+    (2, -1)
+    """
+    positive = np.asarray(positive, dtype=bool)
+    if positive.all() or not positive.any():
+        return 1.0, 0.0
+    weight = np.ones(len(positive)) if weights is None else weights / np.mean(weights)
+    yes, no = float(weight[positive].sum()), float(weight[~positive].sum())
+    unit = float(np.std(values)) or 1.0
+    f = values / unit
+    target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    start = float(np.log((yes + 1.0) / (no + 1.0)))
+    a, b = _fitted(f, target, weight, np.array([0.0, start]), np.array([True, True]))
+    if a < _FLATTEST:
+        a, b = _fitted(f, target, weight, np.array([_FLATTEST, start]), np.array([False, True]))
+    return float(a / unit), float(b)
+
+
+def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Minimise the cross-entropy in (a, b), or in those that are free, by Newton's method with halved steps."""
+    A = np.column_stack([f, np.ones(len(f))])
+    at = start
+
+    def loss(w: np.ndarray) -> float:
+        z = A @ w
+        return float(weight @ (np.logaddexp(0.0, z) - target * z))
+
+    now = loss(at)
+    for _ in range(_STEPS):
+        p = expit(A @ at)
+        gradient = (A.T @ (weight * (p - target)))[free]
+        curvature = (A.T * (weight * p * (1 - p))) @ A
+        curvature = curvature[np.ix_(free, free)] + 1e-12 * len(f) * np.eye(int(free.sum()))
+        step = np.zeros(2)
+        step[free] = np.linalg.solve(curvature, gradient)
+        fall, size = float(gradient @ step[free]), 1.0
+        if fall <= _DONE * max(1.0, now):
+            return at - step  # where steps are short, each squares what is left
+        while (new := loss(at - size * step)) > now - 1e-4 * size * fall and size > 1e-10:
+            size /= 2
+        at, now = at - size * step, new
+    return at
+
+
+def pair_maps(
+    values: np.ndarray, codes: np.ndarray, count: int, weights: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Return the logistic map of every pair of classes, as arrays "slope" and "offset".
+
+    For more than two classes also "power", one number: coupled pairs, each of them drawn in by a count, are less sure
+    of a class than they have reason to be, and the law raised to this power is not (Guo et al. 2017).
+
+    Parameters
+    ----------
+    values
+        f of every pair at points that it was not fitted to, (points, pairs); NaN where it is not known. For two classes
+        it is positive for the second, for more for the first of the pair.
+    codes
+        The class number of each point.
+    count
+        The number of classes.
+    weights
+        What each point counts, as for `logistic_map`.
+    """
+    found = []
+    for p, (i, j) in enumerate(zip(*pair_index(count), strict=True)):
+        here = np.isfinite(values[:, p]) & ((codes == i) | (codes == j))
+        positive = codes[here] == (j if count == 2 else i)
+        found.append(logistic_map(values[here, p], positive, None if weights is None else weights[here]))
+    slope, offset = np.array(found).T
+    maps = {"slope": slope, "offset": offset}
+    known = np.isfinite(values).all(axis=1)
+    if count > 2 and known.any():
+        some = None if weights is None else weights[known]
+        maps["power"] = np.array([_power(probabilities(values[known], maps, count), codes[known], some)])
+    return maps
+
+
+def _power(law: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> float:
+    """Return t for which p^t, scaled to sum 1, has the least cross-entropy with the classes drawn in by a count."""
+    n, count = law.shape
+    target = np.full(law.shape, 1.0 / ((n + 2) * (count - 1)))
+    target[np.arange(n), codes] = (n + 1.0) / (n + 2.0)
+    weight = np.ones(n) if weights is None else weights / np.mean(weights)
+    logs = np.log(law / law.max(axis=1, keepdims=True))
+    mean = float(weight @ np.sum(target * logs, axis=1))
+    found = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
+    return float(found.x)
+
+
+def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.ndarray:
+    """Return the probability of each class at points whose pairs have these values, (points, classes).
+
+    For more than two classes that law p is taken whose pairs p_i / (p_i + p_j) are nearest to what the maps say (Wu,
+    Lin and Weng 2004, their second method): p minimises the sum of (r_ji p_i - r_ij p_j)^2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> maps = {"slope": np.ones(3), "offset": np.zeros(3)}
+    >>> log_p = np.log([[0.2, 0.3, 0.5]])  # pairs that agree with one law give it back
+    >>> pairs = np.column_stack([log_p[:, 0] - log_p[:, 1], log_p[:, 0] - log_p[:, 2], log_p[:, 1] - log_p[:, 2]])
+    >>> probabilities(pairs, maps, 3).round(6)
+    array([[0.2, 0.3, 0.5]])
+    """
+    odds = values * maps["slope"] + maps["offset"]  # their logarithms
+    if count == 2:
+        return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
+    said = np.clip(expit(odds), _SURE, 1.0 - _SURE)
+    step = max(1, _HELD // (count + 1) ** 2)
+    parts = [_coupled(said[i : i + step], count) for i in range(0, len(said), step)]
+    if not parts:
+        return np.empty((0, count))
+    law = np.concatenate(parts) ** maps.get("power", 1.0)
+    return np.asarray(law / law.sum(axis=1, keepdims=True))
+
+
+def _coupled(said: np.ndarray, count: int) -> np.ndarray:
+    first, second = pair_index(count)
+    R = np.zeros((len(said), count, count))
+    R[:, first, second] = said
+    R[:, second, first] = 1.0 - said
+    # Stationary under sum p = 1: Q p + m 1 = 0 with Q_ii = sum_j r_ji^2, Q_ij = -r_ij r_ji.
+    Q = np.zeros((len(said), count + 1, count + 1))
+    Q[:, :count, :count] = -R * R.transpose(0, 2, 1)
+    each = np.arange(count)
+    Q[:, each, each] = np.square(R).sum(axis=1)
+    Q[:, :count, count] = Q[:, count, :count] = 1.0
+    right = np.zeros((len(said), count + 1, 1))
+    right[:, count] = 1.0
+    p = np.maximum(np.linalg.solve(Q, right)[:, :count, 0], _SURE)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))

@@ -1,0 +1,153 @@
+"""The support vector classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.svm.classifier import PairwiseClassifier
+
+
+class SVC(PairwiseClassifier):
+    r"""The support vector classifier (M2, M3, M9), with a certificate.
+
+    .. math:: \min_{f, b} \; \tfrac12 \|f\|_H^2 + C \sum_i w_i \max(0, 1 - y_i (f(x_i) + b))
+
+    More than two classes: one machine for each pair, and a vote.
+
+    Parameters
+    ----------
+    C
+        The price of slack, > 0; inf for a hard margin, which fails with the evidence where classes cannot be separated.
+    kernel
+        A kernel object such as `RBF(2.0) + Linear()`, on whatever it compares (strings, tables, ...); a name as
+        in scikit-learn ("linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "additive_chi2",
+        "precomputed") or "matern", of smoothness 5/2; a function (X, Z) -> matrix; or "auto": `fit` finds
+        one by cross-validation, with the other parameters as they are, and `account_` says why that one (within half of
+        time_limit, if there is one; X is a matrix of numbers).
+    degree, gamma, coef0
+        For the names, as in scikit-learn; a kernel object has its own parameters (searched as `kernel__scale`).
+    tol
+        The relative duality gap, (primal - dual) / primal, at which a machine is finished.
+    class_weight
+        Multiplies C per class: a dictionary, "balanced" or None.
+    max_iter, time_limit
+        Steps (per pair of classes; -1 for no limit) and seconds after which the best model so far is returned, with
+        a warning.
+    decision_function_shape, break_ties
+        As in scikit-learn: "ovr" or "ovo"; whether predict asks the decision function when votes tie.
+    verbose
+        1 for a bar with the gap, the support vectors and the time.
+    budget
+        Bytes that the solver may use: a number, a text such as "500 MB", or None for half of what is free.
+    checkpoint
+        A file from which a fit that was killed goes on when it is started again. Its folder must be there; if it cannot
+        be written, a warning says so and the fit is as without.
+    warm_start
+        Whether to start from the coefficients of the previous fit, where the data has the same shape.
+    dtype
+        The arithmetic of kernel values: "float32", "float64", or "auto" to choose by tol, size and kernel. Sums are
+        kept in float64 either way.
+    probability
+        Whether to fit `predict_proba`, by five more machines that each hold out a fifth of the samples; time_limit
+        allows them as long again.
+    random_state
+        Which samples are held out together: a seed or a generator; None for always the same.
+    shrinking, cache_size
+        Of scikit-learn's, without effect here: the solver needs no such advice, and `budget` bounds the memory.
+    fit_intercept
+        Whether there is an offset b; without one f is a function of the kernel's space, and `intercept_` is 0.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_,
+    fit_status_
+        As in scikit-learn (`dual_coef_` is an array for sparse X too).
+    kernel_
+        The kernel object, with every parameter resolved. (kernel="precomputed": of the support vectors.)
+    certificate_
+        Primal, dual, gap and worst KKT residual; `certificate_.verify(X, y)` recomputes them by other code.
+    function_, margin_width_
+        f as an `RKHSFunction` (for pairs of classes an `RKHSVector`), and 2 / |w| for each pair. The norm of f is |w|:
+        the offset is no part of it.
+    plan_, history_
+        How the problem was solved and why; the course of the gap.
+    calibration_, probA_, probB_
+        For probability=True: "slope" and "offset" of the logistic map of each pair (and the "power" of
+        the law they give); slopes and offsets in scikit-learn's signs.
+    account_
+        For kernel="auto": what was tried, and why the winner won.
+
+    Notes
+    -----
+    docs/svm.md lists where this differs from `sklearn.svm.SVC`. Above all `tol` bounds the objective, not a gradient,
+    so the same value is stricter.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC(C=10.0).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.certificate_.converged
+    (True, True)
+    >>> model.certificate_.verify(X, y).converged
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        verbose: int = 0,
+        budget: int | float | str | None = None,
+        checkpoint: Any = None,
+        warm_start: bool = False,
+        dtype: str = "auto",
+        probability: bool = False,
+        random_state: Any = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.verbose = verbose
+        self.budget = budget
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.probability = probability
+        self.random_state = random_state
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.fit_intercept = fit_intercept
+
+    def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
+        return self.C * weights
+
+    def _pair_terms(self, signs: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+        bound = self.C * weights
+        positive = signs > 0
+        upper, lower = np.where(positive, bound, 0.0), np.where(positive, 0.0, bound)
+        return {"linear": -signs, "upper": upper, "lower": lower, "offset": "free" if self.fit_intercept else "none"}

@@ -1,0 +1,1 @@
+"""Models without targets: components, clusters, correlations, densities."""

@@ -1,0 +1,93 @@
+"""What the models of the images phi(x) of the data in H share: they read X by its kernel and need no targets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.estimators.shared.kernel_names import NAMES
+from mercer.estimators.shared.parameters import Rules, kernel_rule, positive
+from mercer.estimators.shared.ranges import finite
+from mercer.estimators.shared.training import KernelData, Training
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.machine.budget import Budget
+from mercer.points import Points
+
+KERNEL_RULES: Rules = {
+    "kernel": kernel_rule(NAMES, "a function of two points"),
+    "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
+    "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
+}
+
+
+class Images(KernelData):
+    """A model of the points phi(x_i) of H; scikit-learn's kernels by name, as `KernelRidge` reads them."""
+
+    _rules: ClassVar[Rules] = KERNEL_RULES
+    _compares_two: ClassVar[bool] = True
+    dtype: ClassVar[str] = "float64"  # what `KernelData` turns numbers into
+
+    def _gram(self, training: Training) -> Gram:
+        if self.budget is not None:
+            return super()._gram(training)
+        return Gram(training.kernel, training.points, budget=Budget.for_points(None, len(training.points)))
+
+    def _read_new(self, X: Any) -> Any:
+        data = super()._read_new(X)
+        return data if self._kind in ("anything", "function") else data.astype(np.float64, copy=False)
+
+    def _keep_data(self, data: Any, kernel: Kernel) -> None:
+        """Set the attributes that describe the training data."""
+        self.shape_fit_ = tuple(data.shape) if hasattr(data, "shape") else (len(data),)
+        self.X_fit_ = data
+        self.kernel_ = kernel
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Read the training points once for all that is asked about new ones."""
+        self._centres = Points(self._points_fit, "X_fit_")
+
+    @property
+    def _points_fit(self) -> Any:
+        """The training points as the kernel compares them: for kernel="precomputed", their numbers."""
+        return np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
+
+    @finite
+    def _sums(self, data: Any, coefficients: np.ndarray) -> np.ndarray:
+        """Return sum_i k(x, x_i) c_ij at validated new points x, in float64, in tiles."""
+        if self._kind == "similarities":
+            return np.asarray(data @ coefficients, dtype=np.float64)
+        return np.asarray(Gram(self.kernel_, data, self._centres).matvec(coefficients), dtype=np.float64)
+
+    def _own(self, data: Any) -> np.ndarray:
+        """Return k(x, x) at validated new points."""
+        if self._kind == "similarities":
+            raise ValueError(
+                f"{type(self).__name__} with kernel='precomputed' knows the similarities of new points to the training "
+                "samples, not to themselves, and so no distances; pass a kernel object."
+            )
+        return np.asarray(self.kernel_.diag(data), dtype=np.float64)
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in super().__getstate__().items() if name != "_centres"}
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "X_fit_"):
+            self._prepare()
+
+
+def centred_trace(gram: Gram, row_sums: np.ndarray) -> float:
+    """Return the trace of (I - 11'/n) K (I - 11'/n), from the diagonal and the row sums of K."""
+    n = len(row_sums)
+    return max(float(gram.trace()) - float(row_sums.sum()) / n, 0.0)
+
+
+def like(X: Any, values: np.ndarray) -> np.ndarray:
+    """Return the values in float32 where X is an array of such and they are in its range."""
+    if getattr(X, "dtype", None) != np.float32 or np.abs(values).max(initial=0.0) > np.finfo(np.float32).max:
+        return values
+    return values.astype(np.float32)

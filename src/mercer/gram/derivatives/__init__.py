@@ -1,0 +1,1 @@
+"""Derivatives of kernel values, in parameters and in points, contracted with matrices."""

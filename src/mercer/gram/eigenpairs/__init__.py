@@ -1,0 +1,1 @@
+"""The largest eigenvalues of a kernel matrix and their vectors."""

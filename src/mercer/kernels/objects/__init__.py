@@ -1,0 +1,1 @@
+"""Kernels on other objects: categories, sets, rankings, dissimilarities, Python functions, given matrices."""

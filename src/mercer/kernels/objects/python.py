@@ -1,0 +1,105 @@
+"""Kernels from Python functions: a feature map, or any similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.preprocessing import FunctionTransformer
+
+from mercer.kernels.base import Kernel, kernel
+from mercer.kernels.proof import Proof
+from mercer.kernels.rules.maps import Mapped
+from mercer.points import Pair
+
+
+@kernel
+class FromFeatures(Kernel):
+    r"""The kernel of a feature map (K2).
+
+    .. math:: k(x, z) = \langle \Phi(x), \Phi(z) \rangle
+
+    Parameters
+    ----------
+    phi
+        A function from the points to a matrix with one row of features per point, or a fitted scikit-learn
+        transformer.
+    each
+        Whether `phi` takes one point at a time rather than all of them.
+
+    Examples
+    --------
+    >>> from mercer.kernels import FromFeatures
+    >>> FromFeatures(lambda word: [word.count("a"), word.count("b")], each=True)(["ab", "aab"])
+    array([[2., 3.],
+           [3., 5.]])
+    """
+
+    phi: Callable[..., Any]
+    each: bool = False
+
+    def _validate(self) -> None:
+        if not (callable(self.phi) or hasattr(self.phi, "transform")):
+            raise TypeError(f"phi of FromFeatures must be a function or a transformer; it is {self.phi!r}.")
+
+    def of(self, pair: Pair) -> Any:
+        return pair.through(Mapped(self.phi, self.each)).dot
+
+    def feature_map(self) -> Any:
+        return (
+            self.phi
+            if hasattr(self.phi, "transform")
+            else FunctionTransformer(_EachRow(self.phi) if self.each else self.phi)
+        )
+
+    def _proof(self) -> Proof:
+        return self._axiom("feature map", "k(x, z) = <Phi(x), Phi(z)>, so a'Ka = |sum a_i Phi(x_i)|^2 >= 0.")
+
+
+class _EachRow:
+    """A function of one point, applied to all."""
+
+    def __init__(self, phi: Callable[..., Any]) -> None:
+        self.phi = phi
+
+    def __call__(self, X: Any) -> Any:
+        import numpy as np
+
+        return np.asarray([self.phi(x) for x in X], dtype=float)
+
+
+@kernel
+class FromFunction(Kernel):
+    """Any Python similarity of two points (K10).
+
+    .. math:: k(x, z) = f(x, z)
+
+    Parameters
+    ----------
+    f
+        A symmetric function of two points of any type. Nothing is known of it: the proof says "unproven", and
+        `verdict` tests it on points.
+
+    Examples
+    --------
+    >>> from mercer.kernels import FromFunction
+    >>> FromFunction(lambda a, b: float(len(set(a) & set(b))))(["abc", "bcd"])
+    array([[3., 2.],
+           [2., 3.]])
+    """
+
+    f: Callable[[Any, Any], float]
+
+    def _validate(self) -> None:
+        if not callable(self.f):
+            raise TypeError(f"f of FromFunction must be a function of two points; it is {self.f!r}.")
+
+    def of(self, pair: Pair) -> Any:
+        return pair.call(self.f)
+
+    def _proof(self) -> Proof:
+        return self._axiom(
+            "given function",
+            "nothing is known about a Python function; verdict(k, X) tests it on points.",
+            own="unproven",
+        )

@@ -1,0 +1,1 @@
+"""Closure rules: sums, products, powers, limits, and kernels after a map."""

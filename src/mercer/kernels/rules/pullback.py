@@ -1,0 +1,175 @@
+"""Closure rules on points: kernels after a map, on some columns, rescaled or normalized (K3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+from mercer.features import LinearImage, combine
+from mercer.kernels.base import Kernel, kernel, written
+from mercer.kernels.proof import Proof
+from mercer.kernels.rules.algebra import Postfix
+from mercer.kernels.rules.maps import Applied, Columns, Mapped
+from mercer.points import Pair, Points, diagonal
+
+
+@kernel
+class Rescaled(Postfix):
+    """f(x) f(z) k(x, z)."""
+
+    base: Kernel
+    f: Callable[..., Any]
+    each: bool = False
+
+    def of(self, pair: Pair) -> Any:
+        return pair.outer(_Values(self.f, self.each)) * self.base.of(pair)
+
+    def feature_map(self) -> Any:
+        factor = FunctionTransformer(Applied(_Values(self.f, self.each), column=True), accept_sparse=True)
+        return combine.TensorFeatures(factor, self.base.feature_map())
+
+    def _proof(self) -> Proof:
+        return self._rule(
+            "rescaling",
+            "sum a_i a_j f(x_i) f(x_j) k(x_i, x_j) is the form of k at b_i = a_i f(x_i).",
+            self.base,
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._prefix()}.rescaled({_called(self.f, self.each)})"
+
+
+@kernel
+class Composed(Postfix):
+    """k(psi(x), psi(z))."""
+
+    base: Kernel
+    psi: Callable[..., Any]
+    each: bool = False
+
+    def of(self, pair: Pair) -> Any:
+        return self.base.of(pair.through(Mapped(self.psi, self.each)))
+
+    def feature_map(self) -> Any:
+        return combine.preceded(Applied(Mapped(self.psi, self.each)), self.base.feature_map())
+
+    def _seen(self, points: Points) -> Points:
+        return points.through(Mapped(self.psi, self.each))
+
+    def _proof(self) -> Proof:
+        return self._rule("pull-back", "the Gram matrix at x_i is that of k at the points psi(x_i).", self.base)
+
+    def __repr__(self) -> str:
+        return f"{self._prefix()}.compose({_called(self.psi, self.each)})"
+
+
+@kernel
+class On(Postfix):
+    """k(x[columns], z[columns])."""
+
+    base: Kernel
+    columns: Any
+
+    def _validate(self) -> None:
+        Columns.parse(self.columns)
+
+    def of(self, pair: Pair) -> Any:
+        return self.base.of(pair.through(Columns.parse(self.columns)))
+
+    def feature_map(self) -> Any:
+        return combine.preceded(Applied(Columns.parse(self.columns)), self.base.feature_map())
+
+    def spectral_law(self, dim: int) -> Any:
+        chosen = Columns.parse(self.columns)(Points(np.eye(dim)))  # column j is the unit vector of its feature
+        return LinearImage(chosen, self.base.spectral_law(chosen.shape[1]))
+
+    def _seen(self, points: Points) -> Points:
+        return points.through(Columns.parse(self.columns))
+
+    @property
+    def resolved(self) -> bool:
+        return self.base.resolved  # a column may be called "auto" or "median"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.base, Columns.parse(self.columns)
+
+    def _proof(self) -> Proof:
+        return self._rule(
+            "pull-back",
+            "choosing columns is a map of the points; the Gram matrix is that of k at the images.",
+            self.base,
+        )
+
+    def __repr__(self) -> str:
+        plain = isinstance(self.columns, str | int | slice | list | tuple)
+        columns = written(self.columns) if plain else str(Columns.parse(self.columns))
+        return f"{self._prefix()}.on({columns})"
+
+
+@kernel
+class Normalized(Postfix):
+    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
+
+    base: Kernel
+
+    def of(self, pair: Pair) -> Any:
+        return pair.outer(_InverseRoot(self.base)) * self.base.of(pair)
+
+    def feature_map(self) -> Any:
+        return make_pipeline(self.base.feature_map(), Normalizer())
+
+    def spectral_law(self, dim: int) -> Any:
+        return self.base.spectral_law(dim)
+
+    def _proof(self) -> Proof:
+        return self._rule("rescaling", "f(x) f(z) k(x, z) with f(x) = k(x, x)^(-1/2).", self.base)
+
+    def __repr__(self) -> str:
+        return f"{self._prefix()}.normalized()"
+
+
+# -- numbers per point ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Values:
+    """f at each point."""
+
+    f: Callable[..., Any]
+    each: bool
+
+    def __call__(self, points: Points) -> Any:
+        if self.each:
+            return np.array([float(self.f(x)) for x in points.items])
+        return self.f(points.data)
+
+    def __repr__(self) -> str:
+        return _called(self.f, self.each)
+
+
+@dataclass(frozen=True)
+class _InverseRoot:
+    """k(x, x)^(-1/2) at each point, 0 where k(x, x) = 0."""
+
+    base: Kernel
+
+    def __call__(self, points: Points) -> Any:
+        d = diagonal(self.base.of, points)
+        if points.foreign:
+            return (d > 0) / (d + (d <= 0)) ** 0.5
+        if (d < 0).any():
+            i = int(np.argmin(d))
+            raise ValueError(
+                f"{self.base!r} cannot be normalized: k(x, x) = {d[i]:.6g} < 0 at point {i}, so it is not a kernel."
+            )
+        return np.where(d > 0, 1.0 / np.sqrt(np.where(d > 0, d, 1.0)), 0.0).astype(d.dtype)
+
+
+def _called(function: Callable[..., Any], each: bool) -> str:
+    name = getattr(function, "__qualname__", None) or repr(function)
+    return f"{name}, each=True" if each else name

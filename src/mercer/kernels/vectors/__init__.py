@@ -1,0 +1,1 @@
+"""Kernels on vectors, one family per file."""

@@ -1,0 +1,67 @@
+"""Polynomial kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from mercer.features import Monomials
+from mercer.kernels.base import Kernel, check_integer, check_number, kernel
+from mercer.kernels.proof import Proof
+from mercer.kernels.vectors.stationary import spread
+from mercer.points import Pair, Points
+from mercer.points.formulas.dual import number
+
+
+@kernel
+class Polynomial(Kernel):
+    r"""All monomials up to a degree (K5).
+
+    .. math:: k(x, z) = (c_1 + c_2 \langle x, z \rangle)^p, \quad c_1 \ge 0, \; c_2 > 0
+
+    Parameters
+    ----------
+    degree
+        p, a whole number >= 1.
+    c1
+        The constant; 0 gives the homogeneous kernel, with monomials of degree exactly p.
+    c2
+        The factor of the inner product, or "auto" for scikit-learn's gamma="scale", 1 / (d var(X)).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(degree=2)([[1.0, 0.0], [1.0, 1.0]])
+    array([[4., 4.],
+           [4., 9.]])
+    """
+
+    degree: int = 3
+    c1: float = 1.0
+    c2: float | Literal["auto"] = 1.0
+
+    def _validate(self) -> None:
+        check_integer(self, "degree", self.degree, 1)
+        check_number(self, "c1", self.c1, closed=True)
+        if self.c2 != "auto":
+            check_number(self, "c2", self.c2)
+
+    def _resolve(self, points: Points) -> Kernel:
+        return self if self.c2 != "auto" else self.replace(c2=inverse_spread(points))
+
+    def of(self, pair: Pair) -> Any:
+        return (number(self.c1) + number(self.c2) * pair.dot) ** int(self.degree)
+
+    def feature_map(self) -> Any:
+        return Monomials(degree=int(self.degree), exact=self.c1 == 0, c1=float(self.c1), c2=float(self.c2))
+
+    def _proof(self) -> Proof:
+        return self._axiom(
+            "feature map",
+            "all monomials up to the degree, weighted by roots of multinomial coefficients (c1 >= 0, c2 > 0).",
+        )
+
+
+def inverse_spread(points: Points) -> float:
+    """Return 1 / (d var(X)), scikit-learn's gamma="scale"; 1 for constant data."""
+    variance = spread(points)
+    return 1.0 / (points.width * variance) if variance > 0 else 1.0

@@ -1,0 +1,1 @@
+"""The machine underneath: threads, memory, files, warnings, and amounts in words."""

@@ -1,0 +1,1 @@
+"""Formulas over pairs of points: traced, differentiated, run by the core."""

@@ -1,0 +1,1 @@
+"""Sets of points of every kind: vectors, sequences, graphs, bags, sets."""

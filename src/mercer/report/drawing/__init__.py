@@ -1,0 +1,1 @@
+"""Drawings and prose of a report: SVG, scales, blocks of a page."""

@@ -1,0 +1,168 @@
+"""Where the model is wrong: the confusion matrix, or the residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.machine.words import count
+from mercer.report.drawing.blocks import Figure, Figures, Section, Table
+from mercer.report.drawing.scales import LARGEST, Bands, bins, exponent, quantiles, span
+from mercer.report.drawing.svg import LETTER, Chart, shade
+from mercer.report.drawing.words import clip, number, percent
+from mercer.report.judged import Judged
+from mercer.report.machine import Machine
+
+_WRITTEN = 9  # classes up to which counts are written into the cells
+_CLASSES = 30  # classes that are drawn
+_POINTS = 900
+
+
+def errors_section(judged: Judged, machine: Machine, rng: np.random.Generator) -> Section:
+    """Return the section on the errors."""
+    return _classified(judged, machine) if machine.classifies else _regressed(judged, rng)
+
+
+# -- classes ----------------------------------------------------------------------------------------------
+
+
+def _classified(judged: Judged, machine: Machine) -> Section:
+    names = [str(c) for c in machine.classes]
+    place = {c: i for i, c in enumerate(machine.classes.tolist())}
+    k = len(names)
+    table = np.zeros((k, k), int)
+    known = [(place[t], place[p]) for t, p in zip(judged.truth.tolist(), judged.predicted.tolist()) if t in place]
+    np.add.at(table, tuple(np.array(known, int).reshape(-1, 2).T), 1)
+    total, right = len(judged.truth), int(np.trace(table))
+    lead = f"{percent(right / total)} right on {judged.where}: {count(total - right, 'error')}."
+    off = table - np.diag(np.diag(table))
+    if off.max(initial=0):
+        t, p = np.unravel_index(int(off.argmax()), off.shape)
+        lead += f" The commonest takes {clip(names[t], 24)} for {clip(names[p], 24)}, {count(int(off[t, p]), 'time')}."
+    strange = total - len(known)
+    if strange:
+        lead += f" {count(strange, 'row has', 'rows have')} a class that the model has never seen."
+    return Section("errors", "Confusion", lead, [Figures([_matrix(table, names), _by_class(table, names)])])
+
+
+def _matrix(table: np.ndarray, names: list[str]) -> Figure:
+    k = min(len(names), _CLASSES)
+    order = np.sort(np.argsort(-table.sum(axis=1), kind="stable")[:k])
+    table, names = table[np.ix_(order, order)], [names[i] for i in order]
+    recall = np.divide(np.diag(table), table.sum(axis=1), out=np.ones(k), where=table.sum(axis=1) > 0)
+    weakest = int(recall.argmin())
+    title = f"The class found least often is {clip(names[weakest], 20)}: {percent(recall[weakest])} of its rows"
+    if recall.min() == 1:
+        title = "Every row of every class is found"
+    longest = max(len(clip(n, 12)) for n in names)
+    left, size = 36 + LETTER * longest, min(74.0, max(11.0, 330 / k))
+    turned = longest * LETTER > size
+    bottom = 30 + (LETTER * longest * 0.75 + 8 if turned else 18)
+    chart = Chart(
+        "confusion",
+        title,
+        "; ".join(f"true {n}: {percent(r)} found" for n, r in zip(names, recall, strict=True)),
+        width=left + k * size + 12,
+        height=10 + k * size + bottom,
+        left=left,
+        right=12,
+        top=10,
+        bottom=bottom,
+    )
+    rows, columns = Bands(k, chart.y1, chart.y0), Bands(k, chart.x0, chart.x1)
+    sums = np.maximum(1, table.sum(axis=1))
+    for i in range(k):
+        for j in range(k):
+            part = table[i, j] / sums[i]
+            step = 0 if not table[i, j] else max(1, shade(part, 0.0, 1.0))
+            hint = f"true {names[i]}, predicted {names[j]}: {table[i, j]:,} rows, {percent(part)} of the class"
+            chart.box(columns.edge(j) + 0.5, rows.edge(i) + 0.5, columns.size - 1, rows.size - 1, f"h{step}", hint)
+            if k <= _WRITTEN:
+                look = "cell on-high" if step > 5 else "cell on-low"
+                chart.text(
+                    columns.middle(j), rows.middle(i) + (0 if size > 34 else 4), f"{table[i, j]:,}", look, "middle"
+                )
+                if size > 34:
+                    chart.text(columns.middle(j), rows.middle(i) + 15, percent(part), f"{look} small", "middle")
+    chart.names_y(rows, names, 12)
+    for j, name in enumerate(names):
+        x, y = columns.middle(j), chart.y0 + 15
+        if turned:
+            chart.turned(x + 3, y - 4, clip(name, 12))
+        else:
+            chart.text(x, y, clip(name, 12), "tick", "middle", name)
+    chart.label_x("predicted")
+    chart.label_y("true")
+    note = "Shades are shares of each true class" + ("" if k <= _WRITTEN else "; rest on a cell for its numbers") + "."
+    return Figure(title, chart.svg(), note)
+
+
+def _by_class(table: np.ndarray, names: list[str]) -> Table:
+    found, said, right = table.sum(axis=1), table.sum(axis=0), np.diag(table)
+    rows = []
+    for i, name in enumerate(names):
+        recall = right[i] / found[i] if found[i] else float("nan")
+        precision = right[i] / said[i] if said[i] else float("nan")
+        both = 2 * right[i] / (found[i] + said[i]) if found[i] + said[i] else float("nan")
+        rows.append((clip(name, 40), f"{found[i]:,}", percent(recall), percent(precision), percent(both)))
+    return Table(
+        "By class: recall is the share of its rows that are found, precision how often that name is right",
+        ("class", "rows", "recall", "precision", "F1"),
+        rows,
+        right=(1, 2, 3, 4),
+    )
+
+
+# -- numbers ----------------------------------------------------------------------------------------------
+
+
+def _regressed(judged: Judged, rng: np.random.Generator) -> Section:
+    truth, predicted = judged.truth.astype(float), judged.predicted.astype(float)
+    with np.errstate(over="ignore"):
+        residual = np.clip(truth - predicted, -LARGEST, LARGEST)
+    mean = float((residual / len(residual)).sum())
+    half, most = quantiles(np.abs(residual), [0.5, 0.95])
+    lead = (
+        f"On {judged.where} half of the predictions are within {number(half)} of the truth, and 95% within "
+        f"{number(most)}; on average they are {number(abs(mean), 2)} too {'low' if mean > 0 else 'high'}."
+    )
+    return Section("errors", "Residuals", lead, [Figures([_scatter(truth, predicted, rng), _spread(residual)])])
+
+
+def _scatter(truth: np.ndarray, predicted: np.ndarray, rng: np.random.Generator) -> Figure:
+    size = max(exponent(truth), exponent(predicted))  # squares are numbers in units of it
+    true, said = np.ldexp(truth, -size), np.ldexp(predicted, -size)
+    spread = float(((true - true.mean()) ** 2).sum())
+    explained = 1 - float(((true - said) ** 2).sum()) / spread if spread else float("nan")
+    title = f"Predictions follow the truth: R² = {number(explained)}"
+    some = rng.permutation(len(truth))[:_POINTS]
+    chart = Chart("scatter", title, f"{count(len(truth), 'point')}; the diagonal is a perfect prediction.", height=330)
+    # A few extremes must not press all the others into a corner.
+    low, high = quantiles(np.concatenate([truth, predicted]), [0.001, 0.999])
+    ends = span([low, high], 0.04)
+    x, y = chart.across(*ends), chart.up(*ends)
+    chart.axis_x(x, "predicted")
+    chart.axis_y(y, "true")
+    chart.line(x(ends), y(ends), "c-muted dashed")
+    look = "c0 faint" if len(some) > 150 else "c0 half"
+    chart.dots(x(np.clip(predicted[some], *ends)), y(np.clip(truth[some], *ends)), look, 2.4)
+    note = f"{_POINTS} of {len(truth):,} rows, drawn at random." if len(truth) > _POINTS else ""
+    return Figure(title, chart.svg(), note)
+
+
+def _spread(residual: np.ndarray) -> Figure:
+    low, middle, high = quantiles(residual, [0.05, 0.5, 0.95])
+    title = f"Nine in ten residuals lie between {number(low)} and {number(high)}"
+    chart = Chart("residuals", title, f"Histogram; the median is {number(middle)}.", height=330)
+    ends = quantiles(residual, [0.005, 0.995])
+    heights, edges = bins(np.clip(residual, *ends), min(40, max(8, int(np.sqrt(len(residual))))))
+    x, y = chart.across(*span(edges, 0.02)), chart.up(0, float(heights.max()) * 1.06)
+    chart.box(float(x(low)), chart.y1, float(x(high) - x(low)), chart.y0 - chart.y1, "noise")
+    chart.axis_y(y, "rows")
+    chart.axis_x(x, "true − predicted", grid=False)
+    for h, a, b in zip(heights, edges[:-1], edges[1:], strict=True):
+        hint = f"{number(a)} to {number(b)}: {count(int(h), 'row')}"
+        width = float(x(b) - x(a))
+        chart.box(float(x(a)) + 0.5, float(y(h)), max(0.5, width - 1), chart.y0 - float(y(h)), "fill c0", hint)
+    if edges[0] < 0 < edges[-1]:
+        chart.whisker(float(x(0)), chart.y0, float(x(0)), chart.y1, "zero")
+    return Figure(title, chart.svg(), "The pale strip holds nine in ten; the last bars hold all beyond.")

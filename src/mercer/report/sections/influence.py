@@ -1,0 +1,209 @@
+"""Which rows the model leans on most: support vectors at their bound, or rows that pull the fit towards themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.shared.multiclass import one_vs_rest
+from mercer.machine.words import count
+from mercer.report.drawing.blocks import Figure, Figures, Prose, Section, Table
+from mercer.report.drawing.scales import span
+from mercer.report.drawing.svg import LETTER, Chart
+from mercer.report.drawing.words import clip, number, percent, value
+from mercer.report.machine import Machine, draw
+from mercer.report.sections.data import as_numbers
+
+_ROWS = 12  # rows of the table
+_COLUMNS = 4  # columns of the data in it
+_LOOKED = 3000  # support vectors whose margins are computed
+_EXACT = 2500  # rows up to which every row is left out in turn
+_THERE = 1 - 1e-6  # the share of its bound from which on a coefficient is there
+
+
+def influence_section(
+    machine: Machine, frame: Any, y: np.ndarray, columns: list[str], rng: np.random.Generator
+) -> Section | None:
+    """Return the section on influential rows; None for a model of another kind.
+
+    Parameters
+    ----------
+    columns
+        Names of columns of the table to show, from the one that matters most.
+    """
+    model = machine.model.estimator_
+    if hasattr(model, "support_") and machine.classifies:
+        return _machine(machine, frame, y, columns, rng)
+    if getattr(model, "dual_coef_", None) is not None and len(model.dual_coef_) == len(y):
+        return _ridge(machine, frame, y, columns)
+    return None
+
+
+def _shown(frame: Any, columns: list[str], row: int) -> list[str]:
+    labels = {str(label): label for label in frame.columns}
+    return [value(frame[labels[name]].iloc[row]) for name in columns[:_COLUMNS] if name in labels]
+
+
+def _numeric(frame: Any, columns: list[str], start: int) -> tuple[int, ...]:
+    """Return the places of columns that hold numbers, in a table that shows them from `start` on."""
+    known = {str(label): frame[label] for label in frame.columns}
+    shown = [known[name] for name in columns[:_COLUMNS] if name in known]
+    return tuple(start + i for i, series in enumerate(shown) if as_numbers(series).size)
+
+
+def _heads(frame: Any, columns: list[str]) -> list[str]:
+    known = {str(label) for label in frame.columns}
+    return [clip(name, 20) for name in columns[:_COLUMNS] if name in known]
+
+
+# -- support vector machines ------------------------------------------------------------------------------
+
+
+def _machine(machine: Machine, frame: Any, y: np.ndarray, columns: list[str], rng: np.random.Generator) -> Section:
+    model = machine.model.estimator_
+    support = np.asarray(model.support_)
+    place = {c: i for i, c in enumerate(machine.classes.tolist())}
+    codes = np.array([place[c] for c in y[support].tolist()], dtype=int)
+    weights = np.asarray(getattr(model, "class_weight_", np.ones(len(machine.classes))), dtype=float)
+    part = np.abs(np.asarray(model.dual_coef_)) / (model.C * weights[codes])
+    bound = (part >= _THERE).any(axis=0)
+    share = len(support) / len(y)
+    lead = (
+        f"{count(len(support), 'row')} of {len(y):,} ({percent(share)}) carry the model; {int(bound.sum()):,} of them "
+        "are at their bound, where a row can pull no harder."
+    )
+    some = draw(rng, len(support), _LOOKED)
+    if bound.any() and bound.sum() <= _LOOKED:
+        some = np.flatnonzero(bound)
+    margin = _margins(model, codes[some], some)
+    order = np.argsort(margin - part[:, some].sum(axis=0) * 1e-9, kind="stable")[:_ROWS]
+    rows = []
+    for i in order:
+        s = some[i]
+        row = int(support[s])
+        rows.append(
+            (
+                str(frame.index[row]),
+                clip(y[row], 24),
+                number(margin[i]),
+                percent(float(part[:, s].max())),
+                *_shown(frame, columns, row),
+            )
+        )
+    head = ("row", "true class", "margin", "of its bound", *_heads(frame, columns))
+    table = Table(
+        "Training rows that the model had to give up most on", head, rows, right=(2, 3, *_numeric(frame, columns, 4))
+    )
+    note = (
+        "The margin is how far a row is on its own side, in units of the margin's width: below 1 it is inside, below 0 "
+        "on the wrong side. Rows far on the wrong side are outliers, mislabelled, or hard; look at them first. Rows "
+        "are numbered as in the table."
+    )
+    figure = _shares(len(y), len(support), int(bound.sum()))
+    return Section("influence", "Influential rows", lead, [Figures([figure]), table, Prose([note], quiet=True)])
+
+
+def _margins(model: Any, codes: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Return how far support vectors are on their own side; of several classes, beyond the best of the others."""
+    found = np.asarray(model.decision_function(model.support_vectors_[some]), dtype=float)
+    if found.ndim == 1:
+        return np.where(codes == 1, found, -found)
+    if model.decision_function_shape == "ovo":
+        found = one_vs_rest(found, len(model.classes_))
+    own = found[np.arange(len(codes)), codes].copy()
+    found[np.arange(len(codes)), codes] = -np.inf
+    return np.asarray(own - found.max(axis=1))
+
+
+def _shares(total: int, support: int, bound: int) -> Figure:
+    title = f"{percent(1 - support / total)} of the rows could be left out without changing the model"
+    parts = (
+        ("not needed", total - support, "c-pale"),
+        ("between", support - bound, "c0"),
+        ("at the bound", bound, "c1"),
+    )
+    said = "; ".join(f"{name}: {n:,}" for name, n, _ in parts)
+    chart = Chart("shares", title, said, height=104, left=8, right=8, top=12, bottom=58)
+    x, at = chart.across(0, total), 0
+    for name, n, look in parts:
+        if n:
+            chart.box(
+                float(x(at)) + 0.5,
+                12,
+                max(1.0, float(x(at + n) - x(at)) - 1),
+                30,
+                f"fill {look}",
+                f"{name}: {n:,} rows",
+            )
+        at += n
+    place = chart.x0
+    for name, n, look in parts:
+        chart.box(place, 60, 11, 11, f"fill {look}")
+        chart.text(place + 16, 70, name, "tick")
+        chart.text(place + 16, 86, count(n, "row"), "tick")
+        place += 40 + LETTER * max(len(name), len(count(n, "row")))
+    return Figure(title, chart.svg())
+
+
+# -- ridge ------------------------------------------------------------------------------------------------
+
+
+def _ridge(machine: Machine, frame: Any, y: np.ndarray, columns: list[str]) -> Section:
+    model = machine.model.estimator_
+    a = np.asarray(model.dual_coef_, dtype=float).ravel()
+    residual = float(model.alpha) * a  # (K + alpha) a + b = y
+    exact = len(a) <= _EXACT and float(model.alpha) > 0
+    heads: tuple[str, ...] = ("row", "target", "fitted", "residual")
+    units = machine.learnt(y).astype(float)
+    if exact:
+        left_out = np.asarray(model.loo_residuals(), dtype=float).ravel()
+        leverage = np.clip(1 - np.divide(residual, left_out, out=np.ones(len(a)), where=left_out != 0), 0.0, 1.0)
+        pull = np.abs(left_out - residual)
+        heads += ("left out", "leverage")
+    else:
+        pull = np.abs(a)
+    rows = []
+    for i in np.argsort(-pull, kind="stable")[:_ROWS]:
+        fitted = [number(units[i], 4), number(units[i] - residual[i], 4), number(residual[i])]
+        more = [number(left_out[i]), percent(leverage[i])] if exact else []
+        rows.append((str(frame.index[i]), *fitted, *more, *_shown(frame, columns, i)))
+    table = Table(
+        "Training rows that pull the fit most",
+        (*heads, *_heads(frame, columns)),
+        rows,
+        right=(*range(1, len(heads)), *_numeric(frame, columns, len(heads))),
+    )
+    blocks: list[Any] = []
+    if exact:
+        share = float(leverage.sum())
+        lead = (
+            f"The fit spends {number(share)} effective parameters on {count(len(a), 'row')}; the table shows the rows "
+            "whose own prediction would change most without them."
+        )
+        blocks.append(Figures([_leverage(leverage, left_out)]))
+        note = "“Left out” is the residual of a row in a fit without it; leverage is the share that the row hides."
+    else:
+        lead = "Every row carries the model; the table shows those with the largest coefficients, the worst fitted."
+        note = "A coefficient is the residual of its row divided by alpha."
+    if not np.array_equal(units, y):
+        note += " Numbers are on the scale on which the target was learnt."
+    return Section(
+        "influence",
+        "Influential rows",
+        lead,
+        [*blocks, table, Prose([note + " Rows are numbered as in the table."], quiet=True)],
+    )
+
+
+def _leverage(leverage: np.ndarray, left_out: np.ndarray) -> Figure:
+    worst = float(leverage.max())
+    title = f"No row hides more than {percent(worst)} of its own residual"
+    chart = Chart("leverage", title, f"{count(len(leverage), 'row')}.", height=290)
+    shown = np.argsort(-(leverage * np.abs(left_out)), kind="stable")[:600]
+    x, y = chart.across(*span([0.0, worst], 0.04)), chart.up(*span(left_out[shown], 0.06))
+    chart.axis_x(x, "leverage")
+    chart.axis_y(y, "residual when left out")
+    chart.whisker(chart.x0, float(y(0)), chart.x1, float(y(0)), "zero")
+    chart.dots(x(leverage[shown]), y(left_out[shown]), "c0 half", 2.6)
+    return Figure(title, chart.svg(), "Rows far to the right and far from zero pull the fit.")

@@ -1,0 +1,1 @@
+"""Functions of the space: values, norms, projections, fewer centres, preimages."""

@@ -1,0 +1,156 @@
+"""Sums of kernel functions: their values, inner products and norms, for coefficients of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.points import Points
+from mercer.points.sets.points import is_foreign
+from mercer.rkhs.functions.centres import doubled, merged, plain, size_of, taken
+
+_TILE = 2**21  # kernel values held at a time where the coefficients are sparse
+_ROUNDING = {8: 1e-10, 4: 1e-6}  # of <f, f>, in units of the largest it could be, by bytes per kernel value
+
+
+def exponents(A: Any) -> Any:
+    """Return for each column the exponent of 2 of its largest entry: scaling by it rounds nothing."""
+    top = abs(A).max(axis=0).toarray().ravel() if sparse.issparse(A) else np.abs(A).max(axis=0, initial=0.0)
+    return np.frexp(top)[1]
+
+
+def values(kernel: Kernel, X: Any, points: Any, A: Any) -> Any:
+    """Return sum_j A_j k(x, z_j) at each x of X, for one column of coefficients or several, in tiles."""
+    gram = Gram(kernel, Points.of(X), Points(points, "Z"))  # never symmetric: f(X) does not depend on who holds X
+    if is_foreign(A):
+        return gram.matvec(A)
+    size = exponents(A)
+    with np.errstate(over="ignore"):
+        found = np.ldexp(_product(gram, scaled(A, -size)), size)
+    if not np.isfinite(found).all():
+        raise FloatingPointError(
+            f"a value of the function lies outside the range of {found.dtype}: its coefficients reach "
+            f"{largest(A):.3g}. Divide the function by a number first."
+        )
+    return found
+
+
+def inner(kernel: Kernel, P: Any, A: Any, Q: Any, B: Any) -> np.ndarray:
+    """Return A' K(P, Q) B, the inner products of the functions of A (columns, centres P) with those of B."""
+    if not (size_of(P) and size_of(Q)):
+        return np.zeros((A.shape[1], B.shape[1]))
+    same = Q is P
+    if not same and size_of(P) > size_of(Q):  # the longer side is summed in the tiles
+        return inner(kernel, Q, B, P, A).T
+    if is_foreign(A):
+        found = A.T @ (Gram(kernel, P) if same else Gram(kernel, P, Q)).matvec(B)
+        return np.asarray(plain(found), dtype=np.float64)
+    left, right = exponents(A), exponents(B)
+    P = doubled(P)
+    K = Gram(kernel, P) if same else Gram(kernel, P, doubled(Q))
+    found = np.asarray(scaled(A, -left).T @ _product(K, scaled(B, -right)), dtype=np.float64)
+    with np.errstate(over="ignore"):
+        found = np.ldexp(found, left[:, None] + right)
+    if not np.isfinite(found).all():
+        raise FloatingPointError(
+            f"an inner product lies outside the range of float64: the coefficients reach {largest(A):.3g} and "
+            f"{largest(B):.3g}. Divide the functions by a number first."
+        )
+    return found
+
+
+def norms(kernel: Kernel, points: Any, A: Any) -> np.ndarray:
+    """Return the norm of each function, sqrt(a' K a)."""
+    if not size_of(points):
+        return np.zeros(A.shape[1])
+    if is_foreign(A):
+        gram = Gram(kernel, points)
+        square = plain((A * gram.matvec(A)).sum(0))
+        return roots(gram, square.astype(np.float64), plain(A))
+    if sparse.issparse(A):  # each function on the centres it uses
+        return np.array([_norm_of_some(kernel, points, A[:, [j]].tocoo()) for j in range(A.shape[1])])
+    size = exponents(A)
+    B = scaled(A, -size)
+    gram = Gram(kernel, doubled(points))
+    square = np.einsum("ij,ij->j", B, _product(gram, B))
+    with np.errstate(over="ignore"):
+        found = np.ldexp(roots(gram, square, B), size)
+    if not np.isfinite(found).all():
+        raise FloatingPointError(
+            f"a norm lies outside the range of float64: the coefficients reach {largest(A):.3g}. Divide the function "
+            "by a number first."
+        )
+    return np.asarray(found)
+
+
+def _norm_of_some(kernel: Kernel, points: Any, column: Any) -> float:
+    rows, a = np.asarray(column.coords[0]), np.asarray(column.data)[:, None]
+    order = np.argsort(rows)
+    return float(norms(kernel, taken(points, rows[order]), a[order])[0]) if len(rows) else 0.0
+
+
+def distances(kernel: Kernel, points: Any, A: Any) -> np.ndarray:
+    """Return the norms of differences: equal centres are made one first, so that what cancels does so exactly."""
+    if is_foreign(A) or not size_of(points):
+        return norms(kernel, points, A)
+    rows, B = merged(points, A.toarray() if sparse.issparse(A) else A)
+    return norms(kernel, taken(points, rows), B) if len(rows) else np.zeros(A.shape[1])
+
+
+def roots(gram: Gram, square: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the roots of <f, f>, refusing what is more negative than rounding could make it.
+
+    Parameters
+    ----------
+    gram
+        The kernel matrix of the centres.
+    square
+        <f, f> of each function.
+    A
+        The coefficients.
+    """
+    if (square < 0).any():
+        lengths = np.sqrt(np.abs(np.asarray(plain(gram.diag()), dtype=np.float64)))
+        allowed = _ROUNDING.get(gram.dtype.itemsize, 1e-6) * (np.abs(A).T @ lengths) ** 2
+        worst = int(np.argmin(square + allowed))
+        if square[worst] < -allowed[worst]:
+            raise indefinite(gram.kernel, f"<f, f> = {square[worst]:.6g} is negative")
+    return np.sqrt(square.clip(min=0.0))
+
+
+def indefinite(kernel: Kernel, seen: str) -> ValueError:
+    """Return the error for a kernel that has no Hilbert space."""
+    return ValueError(
+        f"{seen}: {kernel!r} is not positive semidefinite, and there is no norm. mercer.gram.verdict shows it; "
+        "mercer.gram.repair makes the nearest kernel matrix."
+    )
+
+
+def _product(gram: Gram, A: Any) -> np.ndarray:
+    """Return K A; for sparse A a tile of K at a time, so that zeros cost nothing."""
+    if not sparse.issparse(A):
+        return np.asarray(gram.matvec(A))
+    n, m = gram.shape
+    out = np.empty((n, A.shape[1]))
+    step = max(1, _TILE // max(m, A.shape[1]))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        out[rows] = np.asarray(gram.block(rows, slice(0, m)), dtype=np.float64) @ A
+    return out
+
+
+def scaled(A: Any, exponent: Any) -> Any:
+    """Return the columns of A times powers of 2."""
+    if not sparse.issparse(A):
+        return np.ldexp(A, exponent)
+    data = np.ldexp(A.data, np.repeat(exponent, np.diff(A.indptr)))
+    return sparse.csc_array((data, A.indices, A.indptr), shape=A.shape)
+
+
+def largest(A: Any) -> float:
+    """Return the largest absolute coefficient."""
+    return float(np.abs(A.data if sparse.issparse(A) else A).max(initial=0.0))

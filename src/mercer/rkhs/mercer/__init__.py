@@ -1,0 +1,1 @@
+"""Mercer expansions: measures, quadrature, eigenfunctions."""

@@ -1,0 +1,171 @@
+"""What a test says: the statistic, its law under the null hypothesis, and the p-value."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from mercer.rkhs.functions.function import RKHSFunction
+
+
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """The statistic of the permuted samples, in ascending order.
+
+    Parameters
+    ----------
+    values
+        One per permutation.
+    rounding
+        Differences up to this are ties.
+    """
+
+    values: np.ndarray
+    rounding: float = 0.0
+
+    def pvalue(self, statistic: float) -> float:
+        """Return (1 + the number of permutations that reach the statistic) / (1 + their number).
+
+        The sample itself is one of the permutations that were as likely, so that P(p <= a) <= a exactly.
+        """
+        reached = len(self.values) - int(np.searchsorted(self.values, statistic - self.rounding))
+        return (1 + reached) / (1 + len(self.values))
+
+    def threshold(self, level: float) -> float:
+        """Return what the statistic must exceed; infinity where there are too few permutations for the level."""
+        allowed = math.floor(level * (1 + len(self.values)) + 1e-9)
+        return float(self.values[-allowed] + self.rounding) if allowed else math.inf
+
+
+@dataclass(frozen=True)
+class Approximated:
+    """A law with mean 0, a standard deviation and a skewness (Pearson's type III; normal where the skewness is 0)."""
+
+    deviation: float
+    skewness: float
+
+    def pvalue(self, statistic: float) -> float:
+        """Return the probability of a larger statistic."""
+        if not self.deviation > 0:
+            return 1.0
+        return float(stats.pearson3.sf(statistic / self.deviation, self.skewness))
+
+    def threshold(self, level: float) -> float:
+        """Return what the statistic must exceed."""
+        return float(self.deviation * stats.pearson3.isf(level, self.skewness)) if self.deviation > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """A statistic and how surprising it is when the null hypothesis holds.
+
+    Attributes
+    ----------
+    statistic
+        Large where the null hypothesis fails.
+    pvalue
+        The probability under the null hypothesis of a statistic as large as this one.
+    method
+        "permutation" or "block".
+    null
+        The law of the statistic under the null hypothesis: `Permuted`, whose `values` are the statistics of the
+        permuted samples, or `Approximated`, with a `deviation` and a `skewness`.
+    """
+
+    statistic: float
+    pvalue: float
+    method: str
+    null: Permuted | Approximated
+
+    def threshold(self, level: float = 0.05) -> float:
+        """Return the value that the statistic must exceed for the test to reject at a level."""
+        return self.null.threshold(checked_level(level))
+
+    def rejects(self, level: float = 0.05) -> bool:
+        """Return whether the p-value is at most the level."""
+        return self.pvalue <= checked_level(level)
+
+    def _shown(self) -> dict[str, Any]:
+        return {"statistic": f"{self.statistic:.6g}", "pvalue": f"{self.pvalue:.4g}", "method": repr(self.method)}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self._shown().items())})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MMDResult(Outcome):
+    """The outcome of `mmd_test`.
+
+    Attributes
+    ----------
+    statistic, pvalue, method, null
+        As of `Outcome`; the statistic is the squared MMD.
+    witness
+        mu_P - mu_Q as a function: where it is far from 0 the samples differ. Its norm is the (biased) MMD itself.
+    sizes
+        The numbers of points of X and of Y.
+    """
+
+    witness: RKHSFunction
+    sizes: tuple[int, int]
+
+    def _shown(self) -> dict[str, Any]:
+        return {**super()._shown(), "sizes": self.sizes, "kernel": repr(self.witness.kernel)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HSICResult(Outcome):
+    """The outcome of `hsic_test`.
+
+    Attributes
+    ----------
+    statistic, pvalue, method, null
+        As of `Outcome`; the statistic is the HSIC.
+    cka
+        The same between -1 and 1: HSIC(X, Y) / sqrt(HSIC(X, X) HSIC(Y, Y)), the centred kernel alignment; 0 where a
+        side is constant.
+    size
+        The number of pairs.
+    kernels
+        The kernels of X and Y, resolved.
+    error
+        A bound on the error of `cka` from kernel matrices of low rank; 0.0 where they were used as they are.
+    computed
+        How, in words.
+    """
+
+    cka: float
+    size: int
+    kernels: tuple[Any, Any]
+    error: float = 0.0
+    computed: str = ""
+
+    def _shown(self) -> dict[str, Any]:
+        x, y = self.kernels
+        return {**super()._shown(), "cka": f"{self.cka:.4g}", "size": self.size, "kernel_x": x, "kernel_y": y}
+
+
+def checked_level(level: float) -> float:
+    """Return a level between 0 and 1, or a sentence."""
+    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 < level < 1:
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.05; it is {level!r}.")
+    return float(level)
+
+
+def checked_method(method: str) -> str:
+    """Return the name of a method, or a sentence."""
+    if method not in ("permutation", "block"):
+        raise ValueError(f"method must be 'permutation' or 'block'; it is {method!r}.")
+    return method
+
+
+def checked_count(value: Any, name: str, low: int) -> int:
+    """Return a whole number of at least `low`, or a sentence."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
+        raise ValueError(f"{name} must be a whole number >= {low}; it is {value!r}.")
+    return int(value)

@@ -1,0 +1,257 @@
+"""What an automatic search has seen, tried and chosen, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer.machine.words import count
+from mercer.selection.automatic.kernels import REASONS, Look
+from mercer.selection.automatic.search import Search, Stage, Trial, spread
+
+
+@dataclass
+class Account:
+    """The account of a search: `str` gives paragraphs to read, `to_dict` the same as plain data.
+
+    Attributes
+    ----------
+    seen
+        What the data look like.
+    kernels
+        Which kernels were tried, and why.
+    tried
+        How they were compared.
+    chosen
+        Why the winner won, and how sure that is.
+    model
+        What was fitted in the end.
+    facts
+        The numbers behind it, as plain data.
+    """
+
+    seen: str = ""
+    kernels: str = ""
+    tried: str = ""
+    chosen: str = ""
+    model: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n\n".join(part for part in (self.seen, self.kernels, self.tried, self.chosen, self.model) if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the paragraphs and the facts as plain data."""
+        names = ("seen", "kernels", "tried", "chosen", "model")
+        return {**{name: getattr(self, name) for name in names}, "facts": dict(self.facts)}
+
+
+def told(look: Look, search: Search, stages: list[Stage]) -> Account:
+    """Return the account of a search; what is known besides is added to it by the model."""
+    return Account(
+        seen_sentences(look),
+        kernel_sentences(stages[0]),
+        search_sentences(search, stages),
+        choice_sentences(search, stages),
+        facts=choice_facts(search, stages),
+    )
+
+
+# -- the paragraphs ---------------------------------------------------------------------------------------
+
+
+def seen_sentences(look: Look) -> str:
+    """Say what the data look like."""
+    strings = f"{count(len(look.strings), 'string')}" if look.strings else ""
+    numbers = count(look.columns, "number") if look.columns or not strings else ""
+    what = f"{look.rows:,} rows of {' and '.join(part for part in (numbers, strings) if part)}"
+    if look.categories:
+        what += f", {len(look.categories):,} of which stand for categories"
+    said = [f"The data: {what}."]
+    if look.units is not None:
+        said.append("The columns have very different deviations, so that each is measured in its own.")
+    if look.copies:
+        said.append(
+            f"{count(look.copies, 'row')} {'repeats' if look.copies == 1 else 'repeat'} an earlier one; copies of a "
+            "row in other folds make scores look better than they are."
+        )
+    return " ".join(said)
+
+
+def kernel_sentences(stage: Stage) -> str:
+    """Say which kernels there are in a stage, and why."""
+    parts = []
+    for family, scales in _families(stage).items():
+        known = sorted(s for s in scales if np.isfinite(s))
+        at = f" at {len(known)} scales from {known[0]:g} to {known[-1]:g}" if len(known) > 1 else ""
+        why = f" ({REASONS[family]})" if family in REASONS else ""
+        parts.append(f"{family}{at}{why}")
+    both = ""
+    if any(family.startswith("RBF x ") for family in _families(stage)):
+        both = " RBF + ... is the mean of RBF of the numbers and of a kernel of the strings, RBF x ... a product."
+    return f"Kernels: {'; '.join(parts)}.{both} Each is positive semidefinite, and proof() says why."
+
+
+def search_sentences(search: Search, stages: list[Stage]) -> str:
+    """Say what was compared, on how many rows."""
+    said = []
+    for number, stage in enumerate(stages):
+        cells = sum(trial.folds for trial in stage.trials)
+        kernels = len({trial.candidate.kernel for trial in stage.trials})
+        prices = f" and {count(len(stage.prices), 'value')} of {search.price}" if search.price else ""
+        which = ("of this list", "of the families that might be the best", "of those")[min(number, 2)]
+        said.append(
+            f"{'Then' if number else 'Tried:'} {count(kernels, 'kernel')} {which}{prices} on "
+            f"{count(len(stage.rows), 'row')} in {len(stage.splits)} folds, {cells:,} fits in {stage.seconds:.1f} s"
+            + (f" ({_left(stage)} left early as hopeless)" if _left(stage) and not stage.interrupted else "")
+            + "."
+        )
+        lost = _lost(stage, stages[1]) if number == 0 and len(stages) > 1 else []
+        if lost:
+            each = ", ".join(f"{t.candidate.family} ({difference(stage.best(), t)})" for t in lost)
+            said.append(f"Left there: {each}.")
+        if stage.interrupted:
+            said.append("The search was ended before its end; what follows is the best so far.")
+    return " ".join(said)
+
+
+def choice_sentences(search: Search, stages: list[Stage]) -> str:
+    """Say who won, by how much, and who may be as good."""
+    stage, wide = stages[-1], _wide(stages)
+    final = stage.best()
+    said = [f"Chosen: {described(final, search.price)}, with {score_text(final, search)}."]
+    winner, *others = wide.champions()
+    if wide is not stage and others:
+        said.append(f"On {len(wide.rows):,} rows the best family was {winner.candidate.family}.")
+    near = [t for t in others if winner.mean - t.mean <= spread(winner.scores - t.scores)]
+    far = [t for t in others if t not in near]
+    same = [t for t in stage.finished() if t is not final and final.mean - t.mean <= final.error]
+    if near:
+        each = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in near)
+        said.append(f"Not clearly worse, on the same folds: {each}; another sample might choose otherwise.")
+    if far:
+        each = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in far)
+        said.append(f"Worse by more than the standard error of the difference: {each}.")
+    if same:
+        said.append(
+            f"{count(len(same), 'other candidate')} of {len(stage.trials):,} "
+            f"{'is' if len(same) == 1 else 'are'} within one standard error of the winner."
+        )
+    simple = [t for t in near if _simplicity(t) < _simplicity(winner)]
+    if simple:
+        kernel = min(simple, key=_simplicity).candidate.kernel
+        said.append(f"The simplest of those not clearly worse is {_brief(kernel)}.")
+    honest = stage.honest_score()
+    if len(stage.finished()) > 1 and np.isfinite(honest):
+        said.append(
+            "The best of many looks better than it is: choosing by the other folds and scoring on the one left out "
+            f"gives {honest:.4g}."
+        )
+    return " ".join(said)
+
+
+def choice_facts(search: Search, stages: list[Stage]) -> dict[str, Any]:
+    """Return the numbers behind the sentences, as plain data."""
+    stage, wide = stages[-1], _wide(stages)
+    winner, lead = stage.best(), wide.best()
+    return {
+        "kernel": repr(winner.candidate.kernel),
+        "family": winner.candidate.family,
+        "scale": _number(winner.candidate.scale),
+        "price": search.price or "",
+        "value": _number(winner.price),
+        "scoring": scoring_name(search.scoring),
+        "score": _number(winner.mean),
+        "error": _number(winner.error),
+        "honest_score": _number(stage.honest_score()),
+        "families": [
+            {
+                "family": t.candidate.family,
+                "kernel": repr(t.candidate.kernel),
+                "score": _number(t.mean),
+                "behind": _number(lead.mean - t.mean),
+                "behind_error": _number(spread(lead.scores - t.scores)),
+                "rows": t.rows,
+            }
+            for t in wide.champions()
+        ],
+        "stages": [
+            {
+                "rows": len(s.rows),
+                "folds": len(s.splits),
+                "candidates": len(s.trials),
+                "fits": sum(t.folds for t in s.trials),
+                "seconds": round(s.seconds, 3),
+                "interrupted": s.interrupted,
+                "plan": s.plan,
+            }
+            for s in stages
+        ],
+    }
+
+
+# -- words ------------------------------------------------------------------------------------------------
+
+
+def described(trial: Trial, price: str | None) -> str:
+    """A kernel and its price."""
+    return _brief(trial.candidate.kernel) + (f" with {price} = {trial.price:.3g}" if price else "")
+
+
+def score_text(trial: Trial, search: Search) -> str:
+    """A score with its standard error."""
+    error = f" ± {trial.error:.2g}" if np.isfinite(trial.error) else ""
+    return f"{scoring_name(search.scoring)} {trial.mean:.4g}{error} (standard error over {count(trial.folds, 'fold')})"
+
+
+def difference(winner: Trial, other: Trial) -> str:
+    """By how much a score is behind, with the standard error of the difference on the same folds."""
+    error = spread(winner.scores - other.scores)
+    return f"behind by {winner.mean - other.mean:.2g}" + (f" ± {error:.1g}" if np.isfinite(error) else "")
+
+
+def scoring_name(scoring: Any) -> str:
+    """The name of a score."""
+    if isinstance(scoring, str):
+        return scoring
+    found = getattr(scoring, "_score_func", scoring)
+    return str(getattr(scoring, "name", None) or getattr(found, "__name__", type(found).__name__))
+
+
+def _brief(kernel: Any) -> str:
+    text = repr(kernel)
+    return text if len(text) <= 120 else f"{text[:100]}... ({len(text):,} letters)"
+
+
+def _families(stage: Stage) -> dict[str, set[float]]:
+    found: dict[str, set[float]] = {}
+    for trial in stage.trials:
+        found.setdefault(trial.candidate.family, set()).add(trial.candidate.scale)
+    return found
+
+
+def _left(stage: Stage) -> int:
+    return sum(0 < trial.folds < len(stage.splits) for trial in stage.trials)
+
+
+def _wide(stages: list[Stage]) -> Stage:
+    """The stage in which families were last compared: the second, where there are three."""
+    return stages[min(1, len(stages) - 1)]
+
+
+def _lost(stage: Stage, after: Stage) -> list[Trial]:
+    """The best trials of the families that the next stage does not have."""
+    kept = set(_families(after))
+    return [trial for trial in stage.champions() if trial.candidate.family not in kept]
+
+
+def _simplicity(trial: Trial) -> int:
+    """The place in the list of families, which begins with the simplest."""
+    order = list(REASONS)
+    return order.index(trial.candidate.family) if trial.candidate.family in order else len(order)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

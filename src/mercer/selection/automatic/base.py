@@ -1,0 +1,334 @@
+"""What the automatic classifier and regressor share: from a table through a search to a fitted model."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
+
+from mercer.certify import Certificate
+from mercer.estimators.shared.labels import as_given
+from mercer.estimators.shared.parameters import Rules, check_parameters, whole
+from mercer.estimators.svm.machine import Recheck
+from mercer.kernels import Kernel
+from mercer.machine.budget import Budget
+from mercer.machine.words import count
+from mercer.selection.automatic.account import Account, scoring_name, told
+from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at, mixed_list
+from mercer.selection.automatic.search import Clock, Search, Stage, first_look, sample
+from mercer.selection.search.work import require_for_search
+from mercer.tables import TableEncoder
+
+_KINDS = {"category": "categories"} | {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
+_MORE = 3  # times as many rows, for the last look at the best few classifiers
+_TELLING = 6  # kernels that tell on which scale targets are learned
+_SEARCHING, _HOLDING = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
+_PART = 0.4  # of the budget, for each fit after the search
+_LAST = 0.25  # of the time limit, that the fit to all rows has in any case
+
+
+class AutoModel(BaseEstimator):
+    """The base of `AutoClassifier` and `AutoRegressor`."""
+
+    _classifies: ClassVar[bool]
+    _price: ClassVar[str]  # what the price of errors is called
+    _rules: ClassVar[Rules] = {
+        "search_rows": (lambda v: whole(v, 20), "a whole number of rows >= 20"),
+        "cv": (
+            lambda v: whole(v, 2) or hasattr(v, "split") or (hasattr(v, "__iter__") and not isinstance(v, str)),
+            "a number of folds >= 2, a splitter of scikit-learn, or pairs of training and test rows",
+        ),
+        "scoring": (lambda v: v is None or isinstance(v, str) or callable(v), "the name of a score, a scorer, or None"),
+    }
+
+    def __init__(
+        self,
+        *,
+        kernels: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        time_limit: float | None = None,
+        search_rows: int = 5000,
+        budget: int | float | str | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.cv = cv
+        self.scoring = scoring
+        self.time_limit = time_limit
+        self.search_rows = search_rows
+        self.budget = budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _part(self) -> int | None:
+        """The bytes for a fit after the search, of whose memory the allocator may still hold a part."""
+        return None if self.budget is None else int(_PART * Budget(self.budget))
+
+    # -- what the two define ----------------------------------------------------------------------------
+
+    def _read_target(self, y: np.ndarray) -> np.ndarray:
+        """Return the targets as they are learned from, with what is known of them remembered."""
+        raise NotImplementedError
+
+    def _readings(self, y: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
+        """Return the ways to read the targets: their scale, the values, and how predictions of these are scored."""
+        raise NotImplementedError
+
+    def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
+        """Return the model whose kernel is to be found, and prices of errors to try, the strongest penalty first."""
+        raise NotImplementedError
+
+    def _held(self, models: Iterator[tuple[Any, np.ndarray, np.ndarray]], y: np.ndarray, rows: np.ndarray) -> None:
+        """Learn from models of the folds what the model is worth on rows that it has not seen."""
+        raise NotImplementedError
+
+    def _target_sentences(self, y: np.ndarray) -> str:
+        """Say what the targets look like."""
+        raise NotImplementedError
+
+    def _model_sentences(self) -> str:
+        """Say what is particular to the fitted model."""
+        raise NotImplementedError
+
+    def learned_target(self, y: Any) -> np.ndarray:
+        """Return targets on the scale on which `estimator_` has learned them."""
+        raise NotImplementedError
+
+    # -- fit --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Look at the data, find a kernel, and fit it to all rows.
+
+        Parameters
+        ----------
+        X
+            A table (pandas, polars) with columns of any kind, or an array.
+        y
+            A class or a number for each row.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        require_for_search(Budget(self.budget), _num_samples(y), _PART)
+        clock = Clock(self.time_limit)
+        self.timings_: dict[str, float] = {}
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        with self._timed("encode"):
+            Z = self._encoded(X)
+            target = _check_y(as_given(y), multi_output=False, y_numeric=not self._classifies, estimator=self)
+            check_consistent_length(Z, target)
+            target = self._read_target(target)
+        with self._timed("search"):
+            look, search, stages, learned = self._searched(Z, target, clock, seed)
+        winner = stages[-1].best()
+        self._keep_results(search, stages)
+        with self._timed("calibrate"):
+            model = clone(search.model).set_params(
+                kernel=winner.candidate.kernel, **{self._price: winner.price}, verbose=0
+            )
+            self._held(self._fold_models(model, Z, learned, stages[-1], clock), learned, stages[-1].rows)
+        with self._timed("refit"):
+            said = self._refit(model, Z, self.learned_target(target), clock)
+        self.account_ = told(look, search, stages)
+        self._complete(self.account_, target, said)
+        self.interrupted_ = any(s.interrupted for s in stages) or "interrupt" in self.certificate_.stopped
+        return self
+
+    def _encoded(self, X: Any) -> np.ndarray:
+        self.encoder_ = TableEncoder(texts="keep" if self.kernels is None else "drop")
+        Z = self.encoder_.fit_transform(X)
+        self.n_features_in_ = self.encoder_.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if hasattr(self.encoder_, "feature_names_in_"):
+            self.feature_names_in_ = self.encoder_.feature_names_in_
+        return np.asarray(Z)
+
+    def _searched(
+        self, Z: np.ndarray, target: np.ndarray, clock: Clock, seed: int
+    ) -> tuple[Look, Search, list[Stage], np.ndarray]:
+        """Compare kernels on some rows; return also the targets as the winner has read them."""
+        strings = [(place, kind) for kind in ("text", "sequence") for place in self.encoder_.places(kind)]
+        look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True, strings=strings)
+        model, prices = self._machine(len(Z))
+        readings = self._readings(target)
+        rows = first = np.arange(len(Z))
+        if hasattr(self.cv, "split") or isinstance(self.cv, int | np.integer):  # pairs of rows speak of all rows
+            rows = sample(target, int(self.search_rows), self._classifies, seed)
+            first = first_look(target, rows, self._classifies, seed)
+        candidates = self._candidates(look, Z, rows)
+        searches = [
+            Search(model, self._price, prices, how, self.cv, self._classifies, seed, self.budget, self.verbose, clock)
+            for _, _, how in readings
+        ]
+        at, self._compared = 0, {}
+        if len(readings) > 1:  # some kernels tell which way to read the targets
+            step = max(1, len(candidates) // _TELLING)
+            some = candidates[step // 2 :: step]
+            for i, (search, (name, values, _)) in enumerate(zip(searches, readings, strict=True)):
+                stage = search.look(Z, values, first, some, prices, _SEARCHING * 0.2 * (i + 1))
+                if clock.interrupted:
+                    self.target_scale_ = name
+                    return look, search, [stage], values
+                self._compared[name] = stage.best().mean
+            at = int(np.argmax(list(self._compared.values())))
+        search, (self.target_scale_, learned, _) = searches[at], readings[at]
+        share = _SEARCHING * (0.7 if len(first) < len(rows) else 1.0)
+        stages = [search.look(Z, learned, first, candidates, prices, share)]
+        if len(first) < len(rows) and not stages[0].interrupted:
+            closer, about = search.closer(stages[0])
+            stages.append(search.look(Z, learned, rows, closer, about, _SEARCHING * 0.85))
+        if self._classifies and len(Z) >= 2 * len(rows) and not stages[-1].interrupted:
+            more = sample(target, _MORE * int(self.search_rows), True, seed)  # to count errors, few rows are too noisy
+            best, about = search.finalists(stages[-1])
+            stages.append(search.look(Z, learned, more, best, about, _SEARCHING))
+        return look, search, stages, learned
+
+    def _candidates(self, look: Look, Z: np.ndarray, rows: np.ndarray) -> list[Candidate]:
+        if self.kernels is not None:
+            return given_kernels(self.kernels, Z[rows])
+        return mixed_list(look, Z) if look.strings else kernel_list(look, Z[rows])
+
+    def _fold_models(
+        self, model: Any, Z: np.ndarray, y: np.ndarray, stage: Stage, clock: Clock
+    ) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        """Yield the winner fitted to the training rows of each fold, with its test rows and their places."""
+        for number, (train, test) in enumerate(stage.splits):
+            left = clock.left(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
+            if number and clock.interrupted and left == clock.left(0.0):  # nothing: one fold has to do
+                return
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the fit to all rows says what is wrong
+                    part = clone(model).set_params(time_limit=left)
+                    part.fit(Z[stage.rows[train]], y[stage.rows[train]])
+            except (ValueError, KeyboardInterrupt):  # one class only; or enough of it
+                if not number:
+                    raise
+                continue
+            yield part, Z[stage.rows[test]], test
+
+    def _refit(self, model: Any, Z: np.ndarray, y: np.ndarray, clock: Clock) -> list[str]:
+        """Fit the winner to all rows; return what the solver had to say."""
+        left = clock.left()
+        if clock.limit is not None and left is not None:  # a long search must not leave a model that is no model
+            left = max(left, _LAST * clock.limit)
+        self.estimator_ = clone(model).set_params(time_limit=left, verbose=self.verbose)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.estimator_.fit(Z, y)
+        for warning in caught:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        return [str(warning.message).rstrip(".") for warning in caught]
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.timings_[what] = time.perf_counter() - began
+
+    # -- what is kept -----------------------------------------------------------------------------------
+
+    def _keep_results(self, search: Search, stages: list[Stage]) -> None:
+        winner = stages[-1].best()
+        self.best_score_, self.score_error_ = winner.mean, winner.error
+        self.honest_score_ = stages[-1].honest_score()
+        self.scoring_ = scoring_name(search.scoring)
+        trials = [
+            trial
+            for i, stage in enumerate(stages)
+            for trial in stage.trials
+            if i or not any(trial.candidate.family == t.candidate.family for s in stages[1:] for t in s.trials)
+        ]
+        self.best_index_ = trials.index(winner)
+        seen = [trial.scores[np.isfinite(trial.scores)] for trial in trials]
+        self.results_ = {
+            "kernel": [repr(trial.candidate.kernel) for trial in trials],
+            "family": [trial.candidate.family for trial in trials],
+            "scale": np.array([trial.candidate.scale for trial in trials]),
+            self._price: np.array([trial.price for trial in trials]),
+            "mean_test_score": np.array([trial.mean for trial in trials]),
+            "std_test_score": np.array([np.std(scores) if len(scores) else np.nan for scores in seen]),
+            "folds": np.array([trial.folds for trial in trials]),
+            "time": np.array([trial.seconds for trial in trials]),
+            "rows": np.array([trial.rows for trial in trials]),
+        }
+
+    def _complete(self, account: Account, target: np.ndarray, said: list[str]) -> None:
+        """Add to the account what the search does not know."""
+        columns = self.encoder_.treatment_
+        kinds = Counter(column.kind for column in columns)
+        listed = ", ".join(f"{_KINDS.get(kind, kind)} {number:,}" for kind, number in kinds.most_common())
+        gone = [column.name for column in columns if not column.made]
+        dropped = f" Dropped: {', '.join(gone[:8])}{', ...' if len(gone) > 8 else ''}." if gone else ""
+        account.seen += f" They were made of {count(len(columns), 'column')}: {listed}.{dropped}"
+        account.seen += f" {self._target_sentences(target)}"
+        claim = self.certificate_
+        state = "converged" if claim.converged else f"NOT converged ({claim.stopped})"
+        account.model = (
+            f"The model: fitted to all {len(target):,} rows in {self.timings_['refit']:.1f} s; {state} at a relative "
+            f"gap of {claim.relative_gap:.1e}, {claim.tol:.0e} was asked. {self._model_sentences()}"
+        )
+        for sentence in said:
+            account.model += f" The fit warned: {sentence}."
+        account.facts["converged"], account.facts["warnings"] = bool(claim.converged), said
+
+    # -- the fitted model -------------------------------------------------------------------------------
+
+    def _values(self, X: Any, method: str) -> np.ndarray:
+        """Return what the fitted machine says of rows of the user's table."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(getattr(self.estimator_, method)(self.encoder_.transform(X)))
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel, which compares encoded rows."""
+        check_is_fitted(self, "estimator_")
+        found: Kernel = self.estimator_.kernel_
+        return found
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Primal, dual, gap and residual of the final fit; `certificate_.verify(X, y)` takes what `fit` took."""
+        check_is_fitted(self, "estimator_")
+        return dataclasses.replace(self.estimator_.certificate_, check=Recheck(self))
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        if sample_weight is not None:
+            raise ValueError(f"{type(self).__name__} takes no sample_weight.")
+        found: Certificate = self.estimator_.certificate_.verify(self.encoder_.transform(X), self.learned_target(y))
+        return found
+
+    @property
+    def function_(self) -> Any:
+        """The function of the kernel's space that was found, on encoded rows."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.function_
+
+    @property
+    def plan_(self) -> str:
+        """How the final fit was solved, and why."""
+        check_is_fitted(self, "estimator_")
+        return str(self.estimator_.plan_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,163 @@
+"""Pipelines that end in one of the fast models: the steps before it are fitted once for each fold.
+
+The points differ from fold to fold then, and so do the matrices; all penalties of a kernel share one all the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from mercer.machine.threads import run
+from mercer.selection.search.machines import Machines
+from mercer.selection.search.ridge import Ridges
+from mercer.selection.search.work import Work
+
+_FAST: tuple[Any, ...] = (Machines, Ridges)
+
+Key = tuple[tuple[tuple[str, int], ...], int]  # the parameters of the steps before the last, and a fold
+Task = tuple[Any, Any]  # a way and its task; None and a cell to be fitted by itself
+
+
+class Pipes:
+    """The cells of a search whose estimator is a pipeline.
+
+    Parameters
+    ----------
+    work
+        The search.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.name = work.estimator.steps[-1][0]
+        self._kind = _kind(work)
+        self.races, self.serial = self._kind.races, False
+        self._subs: dict[int, tuple[Work, list[int], int]] = {}  # by way: its search, whose candidates, which fold
+        self.plan = (
+            f"Pipeline on {len(work.splits[0][0])} points: the steps before the last once for each fold, then "
+            f"{type(work.estimator.steps[-1][1]).__name__} with each kernel matrix once for all penalties."
+        )
+
+    @staticmethod
+    def can(work: Work) -> bool:
+        """Whether a search is one of pipelines that ask for nothing special."""
+        return isinstance(work.estimator, Pipeline) and not work.train_scores and _kind(work) is not None
+
+    def tasks(self, cells: list[tuple[int, int]]) -> list[Task]:
+        """Fit the steps before the last, and return what is to be done with the points that they give."""
+        found: dict[Key, list[int]] = {}
+        for candidate, fold in cells:
+            given = self.work.candidates[candidate].items()
+            front = tuple(sorted((k, id(v)) for k, v in given if not k.startswith(f"{self.name}__")))
+            found.setdefault((front, fold), []).append(candidate)
+        self._subs.clear()
+        parts = run(self._prepare, [(fold, which) for (_, fold), which in found.items()])
+        return [task for part in parts for task in part]
+
+    def _prepare(self, part: tuple[int, list[int]]) -> list[Task]:
+        """Return the tasks of one fold, or its cells one by one where the pipeline cannot be taken apart."""
+        fold, which = part
+        try:
+            sub = self._sub(fold, which)
+            way = self._kind(sub)
+            tasks = way.tasks([(i, 0) for i in range(len(which))])
+        except Exception:  # the plain way says what is wrong, or gives the error score
+            return [(None, (c, fold)) for c in which]
+        self._subs[id(way)] = (sub, which, fold)
+        self.serial = self.serial or way.serial
+        return [(way, task) for task in tasks]
+
+    def _sub(self, fold: int, which: list[int]) -> Work:
+        """Return the search of the last step on the points of one fold, as the steps before it leave them."""
+        work = self.work
+        train, test = work.splits[fold]
+        front = work.model(which[0])[:-1]
+        (X, y), (X_test, _) = work.part(train), work.part(test)
+        points = joined(len(np.asarray(work.y)), train, front.fit_transform(X, y), test, front.transform(X_test))
+        sub = _last(work, which, points, fold)
+
+        def tell(cell: tuple[int, int], outcome: Any) -> None:
+            work.keep((which[cell[0]], fold), outcome)
+
+        sub.tell = tell
+        return sub
+
+    def run(self, task: Task) -> None:
+        """Do one task."""
+        way, what = task
+        if way is None:
+            if not self.work.stopped():
+                self.work.keep(what, self.work.trial(what))
+            return
+        way.run(what)
+        sub, which, fold = self._subs[id(way)]
+        for score, candidate, known in list(sub.leaders.values()):
+            self.work.lead(fold, (score, which[candidate], known))
+
+
+def joined(n: int, train: np.ndarray, A: Any, test: np.ndarray, B: Any) -> Any:
+    """Return a matrix with rows for all samples from those of two parts; the rows of others are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> joined(3, np.array([2, 0]), np.array([[1.0], [2.0]]), np.array([1]), np.array([[3.0]]))
+    array([[2.],
+           [3.],
+           [1.]])
+    """
+    if np.intersect1d(train, test).size:
+        raise ValueError("training and test samples overlap.")
+    rows = np.concatenate([train, test])
+    if sparse.issparse(A):
+        both = sparse.vstack([A, B]).tocsr()
+        place = sparse.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+        return sparse.csr_matrix(place @ both)
+    A, B = np.asarray(A), np.asarray(B)
+    if A.dtype.kind not in "fiub":
+        raise ValueError("the steps before the last give no numbers.")
+    out = np.zeros((n, A.shape[1]), np.float32 if A.dtype == np.float32 else np.float64)
+    out[train], out[test] = A, B
+    return out
+
+
+def _kind(work: Work) -> Any:
+    """Return the way for the last step of a pipeline, or None."""
+    name = work.estimator.steps[-1][0]
+    names = {key for params in work.candidates for key in params}
+    if any("__" not in key for key in names) or any(not key.startswith(f"{name}__") for key in work.fit_params):
+        return None
+    probe = _last(work, list(range(len(work.candidates))), work.X, 0)
+    if not hasattr(probe.estimator, "fit"):
+        return None
+    return next((kind for kind in _FAST if kind.can(probe)), None)
+
+
+def _last(work: Work, which: list[int], X: Any, fold: int) -> Work:
+    """Return the search of the last step alone, on one fold."""
+    name, last = work.estimator.steps[-1]
+    start = len(name) + 2
+    return Work(
+        clone(last) if hasattr(last, "fit") else last,
+        X,
+        work.y,
+        [{k[start:]: v for k, v in work.candidates[c].items() if k.startswith(f"{name}__")} for c in which],
+        [work.splits[fold]],
+        work.scorer,
+        {k[start:]: v for k, v in work.fit_params.items()},
+        work.score_params,
+        work.error_score,
+        False,
+        work.budget,
+        work.jobs,
+        work.limit,
+        stop=work.stop,
+        metric=work.metric,
+        deadline=work.deadline,
+        labels=work.labels,
+    )

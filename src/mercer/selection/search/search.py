@@ -1,0 +1,276 @@
+"""Cross-validation over kernels and penalties, at the price of little more than one fit."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _check_method_params, _num_samples, indexable
+
+from mercer.estimators.shared.labels import as_given
+from mercer.estimators.shared.parameters import positive
+from mercer.machine.budget import Budget
+from mercer.machine.warn import warn
+from mercer.selection.search.grids import candidates
+from mercer.selection.search.halving import Halving
+from mercer.selection.search.progress import watching
+from mercer.selection.search.results import best_index, table
+from mercer.selection.search.targets import flat
+from mercer.selection.search.ways import search
+from mercer.selection.search.work import Work, fill_failed, require_for_search, within
+
+
+class KernelSearchCV(GridSearchCV):
+    """Choose kernel and penalty by cross-validation (M14), as scikit-learn's GridSearchCV does, in far less time.
+
+    The scores are those of `GridSearchCV` up to the tolerance of the solvers. What is different is the work: a kernel
+    matrix is computed once for all folds and all penalties, solutions start from their neighbours, a whole path of
+    alphas costs one Krylov space, and candidates that one fold shows to be hopeless are left.
+
+    Parameters
+    ----------
+    estimator
+        Any estimator of this library or of scikit-learn. The support vector machines (`SVC`, `NuSVC`, `SVR`, `NuSVR`)
+        and `KernelRidge` are the fast ones; others are fitted cell by cell.
+    kernels
+        The kernels to try: kernel objects or names; a class such as RBF stands for itself at ten scales taken from the
+        distances of the data (see `scales`). None for RBF at ten scales, or for what param_grid says. A grid of
+        parameters is taken for param_grid, so that the call of GridSearchCV does what it says.
+    param_grid
+        Other parameters and the values to try, as for GridSearchCV; `kernel__scale` and `gamma` work too, in place of
+        `kernels`. None for a default grid of C or alpha.
+    cv
+        A number of folds, a splitter of scikit-learn, or an iterable of (train, test).
+    scoring
+        As for GridSearchCV: a name, a scorer, several; None for the estimator's own.
+    refit
+        As for GridSearchCV: whether to fit the best candidate to all samples; the name of a metric; or a function.
+    exhaustive
+        Whether every candidate sees every fold. Otherwise those are left whose first folds are worse than the best by
+        four standard errors; their other folds are NaN in `cv_results_`, and they rank last.
+    halving
+        Whether to begin with few samples and all candidates, and to go on with three times as many samples and the best
+        third of the candidates until all samples are used (successive halving). Samples are drawn class by class, those
+        of one round among those of the next. `cv_results_` has what each candidate scored in its last round, `iter`,
+        on `n_resources` samples.
+    time_limit
+        Seconds after which no further cell is begun: the best of the candidates seen so far is refitted, with a
+        warning. None for no limit.
+    verbose
+        1 for a bar with the best so far.
+    budget
+        Bytes that kernel matrices may use: a number, a text such as "4 GiB", or None for half of what is free. It
+        holds for the models that are fitted, too.
+    n_jobs
+        Processes for estimators that are fitted cell by cell, as for GridSearchCV. The fast ones use all cores by
+        threads; 1 for one thread.
+    error_score
+        What the score of a failed fit is, or "raise".
+    return_train_score
+        Whether to score the training samples too.
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_score_, best_index_, cv_results_, scorer_, n_splits_, refit_time_, multimetric_
+        As for GridSearchCV. `pandas.DataFrame(search.cv_results_)` is a table with a row for each candidate.
+    plan_
+        How the cells were computed, in a sentence.
+    interrupted_
+        Whether the time limit or Ctrl-C has ended the search before its end.
+    n_resources_, n_candidates_
+        With halving: the samples and the candidates of each round.
+
+    Notes
+    -----
+    Ctrl-C ends the search, not the program: with a warning, the best of the candidates seen so far is refitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import SVC, KernelSearchCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = KernelSearchCV(SVC()).fit(scale(X), y)
+    >>> len(search.cv_results_["params"]), bool(search.best_score_ > 0.97)
+    (110, True)
+    >>> search.best_estimator_.certificate_.converged
+    True
+    >>> KernelSearchCV(SVC(), {"kernel": ["rbf", "linear"], "C": [1.0, 10.0]}).fit(scale(X), y).best_params_
+    {'C': 10.0, 'kernel': 'rbf'}
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **GridSearchCV._parameter_constraints,
+        "param_grid": [dict, list, None],
+        "exhaustive": ["boolean"],
+        "halving": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        kernels: Any = None,
+        param_grid: Any = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: Any = True,
+        exhaustive: bool = False,
+        halving: bool = False,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        budget: int | float | str | None = None,
+        n_jobs: int | None = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.kernels = kernels
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.exhaustive = exhaustive
+        self.halving = halving
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.budget = budget
+        self.n_jobs = n_jobs
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+
+    # -- fit --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> KernelSearchCV:
+        """Score every candidate, and fit the best.
+
+        Parameters
+        ----------
+        X
+            The samples, as the estimator takes them; for kernel="precomputed" the square matrix of similarities.
+        y
+            Their targets.
+        **params
+            For the estimator's fit, the scorer and the splitter, such as sample_weight and groups; with metadata
+            routing, by request.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        if self.time_limit is not None and not positive(self.time_limit):
+            raise ValueError(
+                f"time_limit={self.time_limit!r} of KernelSearchCV must be a number of seconds > 0, or None for no "
+                "limit."
+            )
+        if y is None and get_tags(self.estimator).target_tags.required:
+            raise ValueError(
+                f"KernelSearchCV requires y to be passed, but the target y is None; {type(self.estimator).__name__} "
+                "cannot be fitted without it."
+            )
+        began, budget = time.time(), Budget(self.budget)
+        scorer, metric = self._get_scorers()
+        X, y = indexable(X, flat(y) if is_classifier(self.estimator) else y)
+        require_for_search(budget, _num_samples(X))
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
+        work = Work(
+            clone(self.estimator),
+            X,
+            y,
+            candidates(self.estimator, self.kernels, self.param_grid, X, y),
+            [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, **routed.splitter.split)],
+            scorer,
+            {k: v for k, v in routed.estimator.fit.items() if v is not None},
+            dict(routed.scorer.score),
+            self.error_score,
+            self.return_train_score,
+            budget,
+            self.n_jobs,
+            None if self.budget is None else int(budget),
+            deadline=None if self.time_limit is None else began + self.time_limit,
+        )
+        if self.scoring in (None, "accuracy") and not work.score_params and _counts_right_answers(self.estimator):
+            work.labels = np.asarray(as_given(y))
+        self._search(work, metric)
+        fill_failed(work)
+        self.cv_results_ = table(work)
+        first = next(iter(work.found.values())).test
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            metric = self.refit
+        self.scorer_ = scorer._scorers if isinstance(scorer, _MultimetricScorer) else scorer
+        if self.interrupted_:
+            why = "was interrupted" if work.stop.is_set() else f"reached its time limit of {self.time_limit:g} s"
+            warn(
+                f"the search {why} after {len(work.found)} of {len(work.candidates) * len(work.splits)} "
+                "fits; the best of the candidates seen so far is kept.",
+                ConvergenceWarning,
+            )
+        if self.refit or not self.multimetric_:
+            self.best_index_ = best_index(self.refit, metric, self.cv_results_)
+            if not callable(self.refit):
+                self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
+            self.best_params_ = self.cv_results_["params"][self.best_index_]
+        if self.refit:
+            self._refit(work)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags = get_tags(self.estimator).target_tags
+        return tags
+
+    def _refit(self, work: Work) -> None:
+        began = time.perf_counter()
+        self.best_estimator_ = model = within(work.model(int(self.best_index_)), work.limit)
+        args = (work.X,) if work.y is None else (work.X, work.y)
+        model.fit(*args, **work.fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    def _search(self, work: Work, metric: Any) -> None:
+        """Evaluate the cells."""
+        if not work.candidates or not work.splits:
+            raise ValueError("No fits were performed: there is no candidate or no fold.")
+        work.metric, known = metric, _known(work.scorer)
+        try:
+            with watching(self.verbose, work, metric):
+                if self.halving:
+                    rounds = Halving(work, metric)
+                    rounds.run(known)
+                    self.n_resources_, self.n_candidates_ = rounds.samples, rounds.candidates
+                else:
+                    search(work, metric, bool(self.exhaustive), known)
+        except KeyboardInterrupt:
+            work.stop.set()
+        if work.stop.is_set() and not work.found:
+            raise KeyboardInterrupt
+        self.plan_ = work.plan
+        self._stopped = work.stop.is_set()
+        self.interrupted_ = self._stopped or work.late
+
+
+def _known(scorer: Any) -> bool:
+    """Whether a scorer looks at nothing but predictions, so that a stand-in can answer it."""
+    parts = scorer._scorers.values() if isinstance(scorer, _MultimetricScorer) else [scorer]
+    return all(isinstance(part, _BaseScorer | _PassthroughScorer) for part in parts)
+
+
+def _counts_right_answers(estimator: Any) -> bool:
+    """Whether the score of an estimator is scikit-learn's for classifiers."""
+    if isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return isinstance(estimator, ClassifierMixin) and type(estimator).score is ClassifierMixin.score
