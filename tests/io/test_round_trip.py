@@ -14,8 +14,8 @@ from sklearn.base import clone
 import mercer
 from mercer import RBF, Certificate, Kernel, RKHSFunction, RKHSVector, losses
 from mercer.estimators import SVC, KernelRidge, Perceptron
-from mercer.io.reader import Reader
-from mercer.io.writer import Writer
+from mercer.io.read import Reader
+from mercer.io.write import Writer
 from models import CASES, CLASSES, X, Y, answers, assert_same, fitted
 from samples import SAMPLES, shared_letters, words
 

@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 )
 
 import mercer.io
-from mercer.io.data_reader import DataReader
+from mercer.io.read import DataReader
 
 NUMBERS = st.integers() | st.floats() | st.booleans() | st.none()
 TEXTS = st.text(st.characters(codec=None), max_size=6)

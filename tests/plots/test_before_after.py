@@ -9,10 +9,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from mercer import plots
+from mercer.plots.before_after import section
 from mercer.plots.lifts import LIFTS
 from mercer.plots.panels import boundary
 from mercer.plots.separate import best_cut, separate
-from mercer.plots.space import section
 
 
 def pixels(figure):

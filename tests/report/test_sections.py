@@ -10,20 +10,18 @@ from scipy.stats import binomtest
 
 from mercer import AutoRegressor
 from mercer.report.drawing.clock import Clock
-from mercer.report.judged import LEVELS, judge
 from mercer.report.machine import Machine
 from mercer.report.sections.calibration import interval
 from mercer.report.sections.data import data_section, sketch
 from mercer.report.sections.dependence import averaged, depend
-from mercer.report.sections.directions import directions_plane, leading
 from mercer.report.sections.errors import errors_section
 from mercer.report.sections.importance import groups, measure
 from mercer.report.sections.influence import _margins, influence_section
 from mercer.report.sections.learning import grow
-from mercer.report.sections.plane import columns_plane, plane_figure
+from mercer.report.sections.plane import columns_plane, directions_plane, leading, plane_figure
 from mercer.report.sections.search_map import cells_of, search_section
-from mercer.report.sections.spent import timings_section
-from mercer.report.sections.winner import winner_section
+from mercer.report.sections.winner import timings_section, winner_section
+from mercer.report.story import LEVELS, judge
 from report_stories import EVIL
 
 

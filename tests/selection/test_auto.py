@@ -35,7 +35,7 @@ from mercer.selection.automatic import search as auto_search
 from mercer.selection.automatic.kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
 from mercer.selection.automatic.regressor import conformal_quantiles
 from mercer.selection.automatic.search import folds, sample
-from mercer.selection.search.race import Race
+from mercer.selection.search.ways import Race
 from strings_table import notes
 
 FEW = [RBF(1.0), RBF(3.0), "0.1 * Linear()"]

@@ -1,7 +1,6 @@
 """Estimators: the models of the lectures with scikit-learn's interface."""
 
-from mercer.estimators.linear.linear_svc import LinearSVC
-from mercer.estimators.linear.linear_svr import LinearSVR
+from mercer.estimators.linear.linear_svc import LinearSVC, LinearSVR
 from mercer.estimators.linear.ridge import Ridge
 from mercer.estimators.online.pegasos import Pegasos
 from mercer.estimators.online.perceptron import Perceptron
@@ -12,9 +11,8 @@ from mercer.estimators.regression.kernel_quantile import KernelQuantileRegressor
 from mercer.estimators.regression.kernel_ridge import KernelRidge
 from mercer.estimators.regression.kernel_ridge_cv import KernelRidgeCV
 from mercer.estimators.regression.kernel_robust import KernelRobustRegressor
-from mercer.estimators.svm.nusvc import NuSVC
 from mercer.estimators.svm.oneclass import OneClassSVM
-from mercer.estimators.svm.svc import SVC
+from mercer.estimators.svm.svc import SVC, NuSVC
 from mercer.estimators.svm.svr import SVR, NuSVR
 from mercer.estimators.unsupervised.kernel_cca import KernelCCA
 from mercer.estimators.unsupervised.kernel_density import KernelDensity

@@ -9,9 +9,9 @@ import sklearn
 
 from mercer.io.container import DamagedFile, read, write
 from mercer.io.limits import Stored, TooLarge, check_manifest
-from mercer.io.reader import Reader
+from mercer.io.read import Reader
 from mercer.io.registry import NotRegistered
-from mercer.io.writer import Writer
+from mercer.io.write import Writer
 
 
 def save(model: Any, path: str | os.PathLike[str], *, facts: dict[str, Any] | None = None) -> None:

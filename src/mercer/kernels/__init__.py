@@ -34,8 +34,7 @@ from mercer.kernels.strings import (
     TextNGrams,
     WeightedDegree,
 )
-from mercer.kernels.text.expression import parse_kernel
-from mercer.kernels.text.lexicon import ExpressionError
+from mercer.kernels.text.expression import ExpressionError, parse_kernel
 from mercer.kernels.vectors.arccosine import ArcCosine
 from mercer.kernels.vectors.constant import Constant
 from mercer.kernels.vectors.cosine import Cosine

@@ -19,21 +19,18 @@ from mercer.machine.words import count, seconds
 from mercer.report.drawing.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
 from mercer.report.drawing.clock import Clock, pace
 from mercer.report.drawing.words import brief, clip, number
-from mercer.report.judged import judge
 from mercer.report.machine import Machine
 from mercer.report.sections.calibration import calibration_section
 from mercer.report.sections.data import data_section
 from mercer.report.sections.dependence import dependence_figures
-from mercer.report.sections.directions import directions_plane
 from mercer.report.sections.errors import errors_section
 from mercer.report.sections.importance import importance_section, measure
 from mercer.report.sections.influence import influence_section
 from mercer.report.sections.learning import learning_section
-from mercer.report.sections.plane import columns_plane, plane_figure
+from mercer.report.sections.plane import columns_plane, directions_plane, plane_figure
 from mercer.report.sections.search_map import search_section
-from mercer.report.sections.spent import timings_section
-from mercer.report.sections.winner import winner_section
-from mercer.report.story import Story
+from mercer.report.sections.winner import timings_section, winner_section
+from mercer.report.story import Story, judge
 
 _FOLDER = Path(__file__).parent
 _DRAWN = 400  # rows of which the boundary is drawn

@@ -5,8 +5,7 @@ from mercer.rkhs.functions.preimage import Preimages, preimages
 from mercer.rkhs.functions.projection import Projected
 from mercer.rkhs.functions.pruning import Pruned
 from mercer.rkhs.functions.vector import RKHSVector
-from mercer.rkhs.mercer.expansion import MercerExpansion, Truncation
-from mercer.rkhs.mercer.features import MercerFeatures
+from mercer.rkhs.mercer.expansion import MercerExpansion, MercerFeatures, Truncation
 from mercer.rkhs.mercer.measures import Box
 from mercer.rkhs.statistics.embedding import mean_embedding, squared_mmd, witness
 from mercer.rkhs.statistics.independence import hsic_test

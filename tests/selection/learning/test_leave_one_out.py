@@ -11,7 +11,7 @@ from mercer import KernelRidge as OurRidge
 from mercer.gram import parameters, with_parameters
 from mercer.kernels import RBF, Constant, Linear, Matern, Periodic, Polynomial, RationalQuadratic, Sigmoid
 from mercer.points import Points
-from mercer.selection.learning.leave_one_out import LeaveOneOut
+from mercer.selection.learning.learner import LeaveOneOut
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(24, 2))

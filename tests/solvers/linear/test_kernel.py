@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import mercer.solvers.linear.dual as linear_dual
+import mercer.solvers.linear.solve as linear_dual
 import mercer.solvers.linear.solve as linear_solve
 from mercer.solvers.control import Control
-from mercer.solvers.linear.dual import by_decomposition, solve_tiny
 from mercer.solvers.linear.interior import State, interior_point
 from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear.newton import squared_newton
 from mercer.solvers.linear.problem import LinearProblem
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.solve import finish, solve_linear, solve_linear_models
+from mercer.solvers.linear.solve import by_decomposition, finish, solve_linear, solve_linear_models, solve_tiny
 
 
 def made(n=120, d=150, regression=False, C=1.0, squared=False, intercept=True, sparsely=False, seed=0):

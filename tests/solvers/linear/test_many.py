@@ -7,11 +7,10 @@ import mercer.solvers.linear.many as linear_many
 import mercer.solvers.linear.solve as linear_solve
 from mercer.solvers.control import Control
 from mercer.solvers.linear.interior import State
-from mercer.solvers.linear.many import ManyRows, Secants
+from mercer.solvers.linear.many import ManyRows, Secants, Sweeper
 from mercer.solvers.linear.problem import LinearProblem
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import solve_linear
-from mercer.solvers.linear.sweep import Sweeper
 from mercer.solvers.linear.verify import check_linear
 
 

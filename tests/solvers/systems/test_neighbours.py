@@ -6,7 +6,7 @@ import pytest
 from mercer import RBF, Gram, KernelMachine, KernelRidge, Polynomial
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import Control
-from mercer.solvers.systems import rank
+from mercer.solvers.systems import system as rank
 from mercer.solvers.systems import system as systems
 from mercer.solvers.systems.cg import iterate
 from mercer.solvers.systems.neighbours import Neighbours

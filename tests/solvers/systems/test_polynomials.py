@@ -9,7 +9,7 @@ from numpy.polynomial import hermite_e
 
 from mercer import RBF, Gram, Polynomial
 from mercer.solvers import Control
-from mercer.solvers.systems import rank
+from mercer.solvers.systems import system as rank
 from mercer.solvers.systems import system as systems
 from mercer.solvers.systems.pivoted import Pivoted
 from mercer.solvers.systems.polynomials import Polynomials, _best, _order, _Tree

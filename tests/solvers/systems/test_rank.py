@@ -6,8 +6,7 @@ from mercer import RBF, Gram, Laplacian, Linear
 from mercer.solvers.control import Control
 from mercer.solvers.systems.pivoted import Pivoted
 from mercer.solvers.systems.products import Products
-from mercer.solvers.systems.rank import Costs, grow, steps
-from mercer.solvers.systems.system import Systems
+from mercer.solvers.systems.system import Costs, Systems, grow, steps
 
 X = np.random.default_rng(0).standard_normal((2000, 6))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.solvers.systems.shifts import krylov
+from mercer.solvers.systems.cg import krylov
 
 
 def matrix(n, seed=0):

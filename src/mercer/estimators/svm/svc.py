@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimators.shared.multiclass import Pairs
+from mercer.estimators.shared.training import Training
 from mercer.estimators.svm.classifier import PairwiseClassifier
+from mercer.estimators.svm.machine import Statement, filled
+from mercer.solvers.dual.problem import Solution
+
+# A margin this small beside sum |b_i| max k(x, x) is rounding.
+_NOTHING = {"float64": 1e-13, "float32": 1e-7}
 
 
 class SVC(PairwiseClassifier):
@@ -151,3 +158,146 @@ class SVC(PairwiseClassifier):
         positive = signs > 0
         upper, lower = np.where(positive, bound, 0.0), np.where(positive, 0.0, bound)
         return {"linear": -signs, "upper": upper, "lower": lower, "offset": "free" if self.fit_intercept else "none"}
+
+
+# -- the support vector classifier with nu in place of C --------------------------------------------------
+
+
+class NuSVC(PairwiseClassifier):
+    r"""The support vector classifier that is told the share of margin errors instead of their price.
+
+    .. math:: \min_{f, b, \rho} \; \tfrac12 \|f\|_H^2 - \nu \rho \sum_i w_i
+              + \sum_i w_i \max(0, \rho - y_i (f(x_i) + b))
+
+    At most a share nu of the samples lies inside the margin, and at least a share nu are support vectors (Schölkopf et
+    al., 2000). f is divided by rho at the end, so that the margin is at +-1 as for `SVC`.
+
+    Parameters
+    ----------
+    nu
+        The share, 0 < nu <= 1. In a pair of classes of sizes (weights) n and m it can be at most 2 min(n, m) / (n + m).
+    kernel, degree, gamma, coef0, tol, class_weight, max_iter, time_limit
+        As for `SVC`. `class_weight` multiplies the sample weights (scikit-learn's NuSVC ignores it).
+    decision_function_shape, break_ties, verbose, budget, checkpoint, warm_start, dtype
+        As for `SVC`.
+    probability, random_state, shrinking, cache_size
+        As for `SVC`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, classes_, class_weight_, n_iter_, shape_fit_,
+    fit_status_
+        As in scikit-learn.
+    kernel_, certificate_, function_, margin_width_, plan_, history_
+        As for `SVC`; the certificate speaks of f before it is divided by rho.
+    calibration_, probA_, probB_
+        As for `SVC`.
+
+    Notes
+    -----
+    docs/svm.md lists the differences from scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import NuSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NuSVC(nu=0.2).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.certificate_.converged
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        verbose: int = 0,
+        budget: int | float | str | None = None,
+        checkpoint: Any = None,
+        warm_start: bool = False,
+        dtype: str = "auto",
+        probability: bool = False,
+        random_state: Any = None,
+        shrinking: bool = True,
+        cache_size: float = 200,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.verbose = verbose
+        self.budget = budget
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.probability = probability
+        self.random_state = random_state
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+
+    def _statements(self, training: Training, pairs: Pairs, codes: np.ndarray) -> list[Statement]:
+        largest, sizes = self._largest(codes, training.weights)
+        if self.nu > largest * (1 + 1e-12):
+            raise ValueError(
+                f"specified nu is infeasible: nu={self.nu:g}, but with classes of weight {sizes[0]:g} and "
+                f"{sizes[-1]:g} the largest feasible nu is {largest:.6g}. Lower nu, or use SVC."
+            )
+        return super()._statements(training, pairs, codes)
+
+    def _largest(self, codes: np.ndarray, weights: np.ndarray | None) -> tuple[float, np.ndarray]:
+        """Return the largest feasible nu, and what the classes weigh, ascending."""
+        weights = self.class_weight_[codes] * (1.0 if weights is None else weights)
+        sizes = np.sort(np.bincount(codes, weights, len(self.classes_)))
+        return float(2 * sizes[0] / (sizes[0] + sizes[-1])), sizes
+
+    def _on_part(self, labels: np.ndarray, weights: np.ndarray | None, rows: np.ndarray) -> Any:
+        part = super()._on_part(labels, weights, rows)
+        codes = part._encode(labels[rows])
+        part.nu = min(self.nu, part._largest(codes, None if weights is None else weights[rows])[0])
+        return part
+
+    def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
+        return weights / scale
+
+    def _pair_terms(self, signs: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+        upper, lower = np.where(signs > 0, weights, 0.0), np.where(signs > 0, 0.0, weights)
+        total = min(self.nu * weights.sum() / 2, upper.sum(), lower.sum())
+        return {
+            "linear": np.zeros(len(signs)),
+            "upper": upper,
+            "lower": lower,
+            "offset": "split",
+            "plus": filled(upper, total),
+            "minus": filled(lower, total),
+        }
+
+    def _scale(self, solution: Solution, training: Training) -> float:
+        rho = solution.half_width
+        largest = float(np.abs(training.kernel.diag(training.points)).max())  # of all kernel values
+        nothing = _NOTHING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
+        if not rho > nothing:
+            if solution.certificate.stopped == "interrupted":
+                raise KeyboardInterrupt  # before there was a margin
+            raise ValueError(
+                f"the margin of NuSVC vanishes (rho = {rho:.3g}) at nu={self.nu:g}: some averages over that share of "
+                "each class are the same point for this kernel, so nothing separates them. Raise nu, take a richer "
+                "kernel, or use SVC."
+            )
+        return rho

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from mercer.gram.derivatives.differences import dense, parameter_step, slope, stencil
 from mercer.gram.derivatives.parameter import parameters, with_parameters
-from mercer.gram.derivatives.plan import Plan
-from mercer.gram.derivatives.tiles import sweep
+from mercer.gram.derivatives.tiles import Differences, Margins, Products, Spreads, Task, Total, sweep
 from mercer.kernels import Kernel, Sum
-from mercer.points import Points
-from mercer.points.formulas.dual import Tape
+from mercer.points import Comparison, Points
+from mercer.points.formulas.derivative import Partials, bounded, factored, has_poles, partials, watch
+from mercer.points.formulas.dual import Dual, Tape, is_number, parameters_in, plain, substituted
+from mercer.points.formulas.formula import Formula, PointLeaf, StatLeaf, Untraceable, seen
+from mercer.points.formulas.pair import scale_fits
+
+# Coordinates about their mean, in units of the scale, up to which (v_i - v_j)^2 may be taken from products: the error
+# of that is 1e-16 times their squares.
+_WIDE = 1e3
 
 
 def parameter_gradient(kernel: Kernel, X: Any, W: Any) -> np.ndarray:
@@ -97,3 +106,202 @@ def terms(kernel: Kernel) -> Iterator[Kernel]:
         yield from terms(kernel.right)
     else:
         yield kernel
+
+
+# -- which sums over the pairs give the derivatives of a kernel in its parameters -------------------------
+
+
+Shares = dict[int, float]  # contributions to the derivatives, by the number of the parameter
+
+
+class Plan:
+    """The sums to be taken over all pairs, and what each of them contributes to the derivatives."""
+
+    def __init__(self, points: Points, theta: list[float], tape: Tape) -> None:
+        self.points, self.theta, self.tape = points, theta, tape
+        self.tasks: list[Task] = []
+        self.shares: list[Callable[[np.ndarray], Shares]] = []
+
+    def follow(self, kernel: Kernel) -> None:
+        """Plan the derivatives of one term, whose parameters are on the tape."""
+        lost = mine = parameters_in(kernel)
+        if not mine:
+            return
+        self.tape.lost.clear()
+        found = _derivatives(watch(kernel.of, self.points))
+        if found is not None:
+            lost = (self.tape.lost & mine) | self._beyond_products(found)
+            self._constants(found, lost)
+            self._scales(found, lost)
+            self._maps(found, lost)
+        for parameter in sorted(lost):
+            h = parameter_step(self.theta[parameter])
+            for weight, changed in stencil(partial(_after, kernel, parameter), h):
+                self._add(Total(Comparison(changed.of, self.points)), _share({parameter: weight}))
+
+    def _add(self, task: Task, shares: Callable[[np.ndarray], Shares]) -> None:
+        self.tasks.append(task)
+        self.shares.append(shares)
+
+    def _values(self, derivative: Any) -> tuple[float, Comparison | None]:
+        """Return a derivative as a factor and its values at the pairs; None stands for ones."""
+        factor, rest = factored(derivative)
+        return factor, None if is_number(rest) else Comparison(lambda pair: rest, self.points, formula=rest)
+
+    # -- constants and scales ---------------------------------------------------------------------------
+
+    def _constants(self, found: Partials, lost: set[int]) -> None:
+        """Plan one sum for each parameter that enters by constants or by the one scale of a statistic."""
+        dependent = [(constant.slopes, 1.0, derivative) for constant, derivative in found.constants]
+        for leaf, derivative in found.leaves:
+            if isinstance(leaf, StatLeaf) and isinstance(leaf.scale, Dual):
+                same = plain(leaf)
+                change = derivative * bounded(Formula("stat", leaf=same))
+                dependent.append((leaf.scale.slopes, -_degree(leaf) / same.scale, change))
+        for parameter in sorted({p for slopes, _, _ in dependent for p in slopes} - lost):
+            parts = [(slopes[parameter] * factor, d) for slopes, factor, d in dependent if slopes.get(parameter)]
+            unit = max((abs(part) for part, _ in parts), default=0.0)
+            if unit > 0:
+                factor, values = self._values(sum((d * (part / unit) for part, d in parts), start=0.0))
+                self._add(Total(values), _share({parameter: factor * unit}))
+
+    def _scales(self, found: Partials, lost: set[int]) -> None:
+        """Plan sums over the pairs, feature by feature, for statistics with a scale for each."""
+        groups: dict[Any, tuple[StatLeaf, Any]] = {}  # a statistic that is asked for twice is one
+        for leaf, derivative in found.leaves:
+            if isinstance(leaf, StatLeaf) and isinstance(leaf.scale, tuple) and parameters_in(leaf.scale) - lost:
+                key = leaf.kind, plain(leaf.path), tuple(id(s) for s in leaf.scale)
+                groups[key] = leaf, derivative + (groups[key][1] if key in groups else 0.0)
+        for leaf, derivative in groups.values():
+            points = seen(self.points, plain(leaf.path))
+            scale_fits(leaf.scale, points.width)
+            self._feature_by_feature(leaf, derivative, points.vectors, lost)
+
+    def _feature_by_feature(self, leaf: StatLeaf, derivative: Any, v: Any, lost: set[int]) -> None:
+        factor, values = self._values(derivative)
+        scales: Any = leaf.scale
+        scale, power = np.array(plain(scales)), _degree(leaf)
+        if sparse.issparse(v):
+            v = about = sparse.csr_array(v)
+            extent = abs(about).max(axis=0).toarray().ravel()
+        else:
+            about = v - v.mean(axis=0)
+            extent = np.abs(about).max(axis=0)
+        wide = (extent > _WIDE * scale) | (power == 1)
+        for one_by_one in (False, True):
+            chosen = np.flatnonzero(wide == one_by_one)
+            if len(chosen) == 0:
+                continue
+            slopes = [scales[k].slopes if isinstance(scales[k], Dual) else {} for k in chosen]
+            shares = [
+                {p: -power * factor / scale[k] * s for p, s in each.items() if p not in lost}
+                for k, each in zip(chosen, slopes, strict=True)
+            ]
+            unit = 1 / scale[chosen]
+            if one_by_one:
+                rows = np.ascontiguousarray(dense(v[:, chosen]).T)
+                self._add(Differences(values, rows, unit, power), _share(*shares))
+            else:
+                part = about[:, chosen]
+                part = part @ sparse.diags_array(unit) if sparse.issparse(part) else part * unit
+                poles = not is_number(derivative) and has_poles(derivative)
+                self._add(Spreads(values, part, poles), _share(*shares))
+
+    # -- maps and functions of points -------------------------------------------------------------------
+
+    def _beyond_products(self, found: Partials) -> set[int]:
+        """Return the parameters of maps below statistics that are no sums of products, or below sparse points."""
+        return {
+            parameter
+            for leaf, _ in found.leaves
+            if isinstance(leaf, StatLeaf)
+            for parameter in parameters_in(leaf.path)
+            if leaf.kind not in ("dot", "sqdist", "sqsum")
+            or sparse.issparse(seen(self.points, plain(leaf.path)).vectors)
+        }
+
+    def _maps(self, found: Partials, lost: set[int]) -> None:
+        """Plan sums of rows for functions of one point, and products for maps, that hold parameters."""
+        for leaf, derivative in found.leaves:
+            moves = {
+                parameter: slope(partial(self._seen_after, leaf, parameter), parameter_step(self.theta[parameter]))
+                for parameter in sorted(parameters_in(_maps_of(leaf)) - lost)
+            }
+            moves = {parameter: move for parameter, move in moves.items() if move.any()}
+            if not moves:
+                continue
+            factor, values = self._values(derivative)
+            if isinstance(leaf, PointLeaf):
+                self._add(Margins(values, axis=1 if leaf.side == "row" else 0), _inner(factor, moves))
+            else:
+                self._below(leaf, factor, values, moves)
+
+    def _below(self, leaf: StatLeaf, factor: float, values: Comparison | None, moves: dict[int, np.ndarray]) -> None:
+        """Plan the derivative of a statistic as its points move."""
+        v = seen(self.points, plain(leaf.path)).vectors
+        scale = np.asarray(plain(leaf.scale))
+        if leaf.kind == "sqdist":
+            v = v - v.mean(axis=0)
+
+        def shares(sums: np.ndarray) -> Shares:
+            # Of <u, v>: <du, v> + <u, dv>. Of |u +- v|^2: 2 <u +- v, du +- dv>.
+            products, margin = sums[:, :-1], sums[:, -1:]
+            if leaf.kind == "dot":
+                return _inner(2 * factor, moves)(products)
+            pull = margin * v + (products if leaf.kind == "sqsum" else -products)
+            return _inner(4 * factor, moves)(pull / scale / scale)
+
+        self._add(Products(values, np.hstack([v, np.ones((len(v), 1))])), shares)
+
+    def _seen_after(self, leaf: StatLeaf | PointLeaf, parameter: int, by: float) -> np.ndarray:
+        """Return the vectors below a statistic, or the values of a function, after a change of a parameter."""
+        points = self.points
+        for map in leaf.path:
+            changed = _after(map, parameter, by)
+            points = points.through(map) if changed is map else Points(changed(points), points.name).double()
+        if isinstance(leaf, StatLeaf):
+            return np.asarray(points.vectors)
+        return np.asarray(_after(leaf.function, parameter, by)(points), dtype=np.float64)
+
+
+def _derivatives(value: Any) -> Partials | None:
+    if isinstance(value, Formula):
+        try:
+            return partials(value)
+        except Untraceable:
+            return None
+    if value is None:
+        return None
+    return Partials(constants=[(value, 1.0)] if isinstance(value, Dual) else [])  # the same number for all pairs
+
+
+def _degree(leaf: StatLeaf) -> int:
+    """Return the power of 1 / scale in a statistic."""
+    return 2 if leaf.kind == "sqdist" else 1
+
+
+def _maps_of(leaf: StatLeaf | PointLeaf) -> Any:
+    return leaf.path if isinstance(leaf, StatLeaf) else (leaf.path, leaf.function)
+
+
+def _after(thing: Any, parameter: int, by: float) -> Any:
+    """Return a kernel or a map after a change of a parameter, with plain numbers."""
+    return substituted(thing, lambda dual: dual.moved(parameter, by))
+
+
+def _share(*slopes: Shares) -> Callable[[np.ndarray], Shares]:
+    """Return what turns sums into contributions: each times its slopes."""
+
+    def shares(sums: np.ndarray) -> Shares:
+        out: Shares = {}
+        for total, each in zip(sums, slopes, strict=True):
+            for parameter, value in each.items():
+                out[parameter] = out.get(parameter, 0.0) + value * float(total)
+        return out
+
+    return shares
+
+
+def _inner(factor: float, moves: dict[int, np.ndarray]) -> Callable[[np.ndarray], Shares]:
+    """Return what turns sums into contributions: their inner product with the move of each parameter."""
+    return lambda sums: {p: factor * float(np.vdot(sums, move)) for p, move in moves.items()}

@@ -242,8 +242,6 @@ class Block(_Real):
 
     def _compute(self, kind: str, scale: Any) -> Any:
         if self._left.foreign:
-            from mercer.points.formulas.foreign import statistic
-
             same_width(self._left, self._right)
             scale_fits(scale, self.width)
             return statistic(self.xp, kind, self._left.vectors, self._right.vectors, scale)
@@ -430,3 +428,32 @@ def _indices(points: Points, size: int) -> np.ndarray:
             f"{points.name} contains index {bad}, but the precomputed matrix has {size} rows: 0 to {size - 1}."
         )
     return index
+
+
+# -- pair statistics on arrays of another library (torch on a CPU or a GPU), in its own operations --------
+
+
+def statistic(xp: Any, kind: str, x: Any, z: Any, scale: Any = 1.0) -> Any:
+    """Return one statistic for every row of `x` against every row of `z`.
+
+    Differences are formed coordinate by coordinate and then scaled, as in the core: norms and inner products
+    would cancel.
+    """
+    if kind == "dot":
+        return x @ z.T
+    scales = xp.broadcast_to(xp.asarray(scale, dtype=x.dtype, device=x.device), (x.shape[1],))
+    total = xp.zeros((x.shape[0], z.shape[0]), dtype=x.dtype, device=x.device)
+    for j in range(x.shape[1]):
+        a, b = x[:, j, None], z[None, :, j]
+        if kind == "sqdist":
+            total = total + ((a - b) / scales[j]) ** 2
+        elif kind == "l1":
+            total = total + xp.abs((a - b) / scales[j])
+        elif kind == "sqsum":
+            total = total + (a + b) ** 2
+        elif kind == "minimum":
+            total = total + xp.minimum(a, b)
+        else:
+            bottom = a + b
+            total = total + xp.where(bottom > 0, (a - b) ** 2 / xp.where(bottom > 0, bottom, xp.ones_like(bottom)), 0)
+    return total

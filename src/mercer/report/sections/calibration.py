@@ -9,8 +9,8 @@ from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure, Figures, Prose, Section
 from mercer.report.drawing.svg import Chart
 from mercer.report.drawing.words import clip, number, percent
-from mercer.report.judged import LEVELS, Judged
 from mercer.report.machine import Machine
+from mercer.report.story import LEVELS, Judged
 
 _BINS = 10
 _INTERVAL = 0.95

@@ -9,8 +9,8 @@ from mercer.report.drawing.blocks import Figure, Figures, Section, Table
 from mercer.report.drawing.scales import LARGEST, Bands, bins, exponent, quantiles, span
 from mercer.report.drawing.svg import LETTER, Chart, shade
 from mercer.report.drawing.words import clip, number, percent
-from mercer.report.judged import Judged
 from mercer.report.machine import Machine
+from mercer.report.story import Judged
 
 _WRITTEN = 9  # classes up to which counts are written into the cells
 _CLASSES = 30  # classes that are drawn

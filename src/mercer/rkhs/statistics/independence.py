@@ -14,10 +14,18 @@ from mercer.machine.threads import run
 from mercer.points import Points
 from mercer.rkhs.functions.centres import doubled, plain
 from mercer.rkhs.statistics.alignment import Alignment, dense_alignment, factored_alignment
-from mercer.rkhs.statistics.blocks import block_size_for, combined, divided, skewed
 from mercer.rkhs.statistics.embedding import checked_kernel
 from mercer.rkhs.statistics.moments import Invariants, hollow_centred
-from mercer.rkhs.statistics.outcome import HSICResult, Permuted, checked_count, checked_method
+from mercer.rkhs.statistics.outcome import (
+    HSICResult,
+    Permuted,
+    block_size_for,
+    checked_count,
+    checked_method,
+    combined,
+    divided,
+    skewed,
+)
 
 _FEW = 200  # pairs up to which a matrix is permuted faster than its factors are found
 

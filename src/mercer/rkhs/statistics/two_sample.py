@@ -10,10 +10,18 @@ from mercer.features.spectral.law import generator
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.threads import cores, run
-from mercer.rkhs.statistics.blocks import block_size_for, combined, divided, skewed
 from mercer.rkhs.statistics.embedding import Pooled
 from mercer.rkhs.statistics.moments import Invariants, hollow_centred
-from mercer.rkhs.statistics.outcome import MMDResult, Permuted, checked_count, checked_method
+from mercer.rkhs.statistics.outcome import (
+    MMDResult,
+    Permuted,
+    block_size_for,
+    checked_count,
+    checked_method,
+    combined,
+    divided,
+    skewed,
+)
 
 _COLUMNS = 256  # permutations at a time where the matrix is held
 _ROUNDING = 1e-13  # of the largest kernel value: statistics this close are ties

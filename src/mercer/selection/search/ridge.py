@@ -23,8 +23,8 @@ from mercer.machine.threads import cores
 from mercer.points import Points
 from mercer.selection.search.answers import KnownRegressor
 from mercer.selection.search.work import Work
+from mercer.solvers.systems.cg import krylov
 from mercer.solvers.systems.products import Products
-from mercer.solvers.systems.shifts import krylov
 
 _SHARED = 100  # products with K that all folds share, before the alphas that are left get a factor
 _STREAMED = 300  # where K is not held, and there is no factor

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.ma import MaskedArray
+from scipy.stats import rankdata
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
@@ -20,11 +25,9 @@ from mercer.machine.budget import Budget
 from mercer.machine.warn import warn
 from mercer.selection.search.grids import candidates
 from mercer.selection.search.halving import Halving
-from mercer.selection.search.progress import watching
-from mercer.selection.search.results import best_index, table
 from mercer.selection.search.targets import flat
 from mercer.selection.search.ways import search
-from mercer.selection.search.work import Work, fill_failed, require_for_search, within
+from mercer.selection.search.work import Outcome, Work, fill_failed, require_for_search, within
 
 
 class KernelSearchCV(GridSearchCV):
@@ -274,3 +277,144 @@ def _counts_right_answers(estimator: Any) -> bool:
     if isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return isinstance(estimator, ClassifierMixin) and type(estimator).score is ClassifierMixin.score
+
+
+# -- the outcomes as scikit-learn lays them out -----------------------------------------------------------
+
+
+def table(work: Work) -> dict[str, Any]:
+    """Return `cv_results_`: a column for each parameter, for each fold's score, and for their mean, spread and rank.
+
+    Cells that were not looked at are NaN; means are over those that were. Candidates that have not seen every fold rank
+    after all that have, and those of an earlier round of halving after those of a later one.
+    """
+    shape = (len(work.candidates), len(work.splits))
+    results: dict[str, Any] = {}
+    for name in ("fit_time", "score_time"):
+        _spread(results, name, _filled(work, shape, lambda o, name=name: getattr(o, name)))
+    results |= _parameters(work.candidates)
+    results["params"] = work.candidates
+    first = next(iter(work.found.values())).test
+    names: list[Any] = list(first) if isinstance(first, dict) else [None]
+    seen = np.zeros(shape, bool)
+    for cell in work.found:
+        seen[cell] = True
+    rounds = np.array([work.rounds.get(c, (0, 0)) for c in range(shape[0])])
+    if work.rounds:
+        results["iter"], results["n_resources"] = rounds.T
+    for metric in names:
+        for part in ("test", "train") if work.train_scores else ("test",):
+            key = f"{part}_{'score' if metric is None else metric}"
+
+            def of(outcome: Any, part: str = part, metric: Any = metric) -> float:
+                value = getattr(outcome, part)
+                return float(value if metric is None else value[metric])
+
+            values = _filled(work, shape, of)
+            for fold in range(shape[1]):
+                results[f"split{fold}_{key}"] = values[:, fold]
+            _spread(results, key, values, seen)
+            if part == "test":
+                results[f"rank_{key}"] = _ranks(results[f"mean_{key}"], seen, rounds[:, 0])
+    return results
+
+
+def _filled(work: Work, shape: tuple[int, int], of: Any) -> np.ndarray:
+    values = np.full(shape, np.nan)
+    for cell, outcome in work.found.items():
+        values[cell] = of(outcome)
+    return values
+
+
+def _spread(results: dict[str, Any], key: str, values: np.ndarray, seen: np.ndarray | None = None) -> None:
+    """Add mean and standard deviation over the cells that were looked at."""
+    made = ~np.isnan(values) if seen is None else seen
+    count = np.maximum(made.sum(axis=1), 1)
+    mean = np.where(made.any(axis=1), np.where(made, values, 0.0).sum(axis=1) / count, np.nan)
+    square = np.where(made, (values - mean[:, None]) ** 2, 0.0).sum(axis=1) / count
+    results[f"mean_{key}"] = mean
+    results[f"std_{key}"] = np.where(made.any(axis=1), np.sqrt(square), np.nan)
+
+
+def _ranks(means: np.ndarray, seen: np.ndarray, rounds: np.ndarray) -> np.ndarray:
+    """Return 1 for the best; earlier rounds after later ones, fewer folds after more, NaN last."""
+    folds = seen.sum(axis=1) + (seen.shape[1] + 1) * (rounds - rounds.max())
+    bad = np.isnan(means)
+    if bad.all():
+        return np.ones(len(means), np.int32)
+    means = np.where(bad, np.nanmin(means) - 1.0, means)
+    within = rankdata(-means, method="min")
+    behind = seen.shape[1] - folds
+    order = np.where(bad, behind.max() + 1, behind) * (len(means) + 1.0) + within
+    return rankdata(order, method="min").astype(np.int32)
+
+
+def _parameters(candidates: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a masked array for each parameter, empty where a candidate does not set it."""
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(name for params in candidates for name in params):
+        values = {i: params[name] for i, params in enumerate(candidates) if name in params}
+        plain = all(isinstance(v, numbers.Number | np.generic) for v in values.values())
+        kind = np.result_type(*map(np.asarray, values.values())) if plain else np.dtype(object)
+        column = MaskedArray(np.empty(len(candidates), kind), mask=True)
+        for i, value in values.items():
+            column[i] = value
+        columns[f"param_{name}"] = column
+    return columns
+
+
+def best_index(refit: Any, metric: Any, results: dict[str, Any]) -> int:
+    """Return which candidate is the best, or the one that a user's function chooses."""
+    if not callable(refit):
+        return int(results[f"rank_test_{metric}"].argmin())
+    chosen = refit(results)
+    if not isinstance(chosen, numbers.Integral):
+        raise TypeError(f"refit must return the place of a candidate, an integer; it returned {chosen!r}.")
+    if not 0 <= int(chosen) < len(results["params"]):
+        raise IndexError(f"refit returned {chosen}, which is none of the {len(results['params'])} candidates.")
+    return int(chosen)
+
+
+# -- how far a search is, for people ----------------------------------------------------------------------
+
+
+@contextmanager
+def watching(verbose: int, work: Work, metric: Any) -> Iterator[None]:
+    """Show a bar with the best candidate so far, where it is asked for."""
+    if not verbose:
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    scores: dict[int, list[float]] = {}
+    best = (-np.inf, "")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[best]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns) as bars:
+        task = bars.add_task(type(work.estimator).__name__, total=len(work.candidates) * len(work.splits), best="")
+
+        def tell(cell: tuple[int, int], outcome: Outcome) -> None:
+            nonlocal best
+            found = outcome.test
+            if isinstance(found, dict):
+                found = found.get(metric, next(iter(found.values())))
+            scores.setdefault(cell[0], []).append(float(found))
+            mean = float(np.mean(scores[cell[0]]))
+            if mean > best[0]:
+                shown = ", ".join(
+                    f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in work.candidates[cell[0]].items()
+                )
+                best = (mean, f"best {mean:.4g} at {shown}")
+            bars.update(task, advance=1, best=best[1])
+
+        work.tell = tell
+        try:
+            yield
+            bars.update(task, completed=len(work.candidates) * len(work.splits))
+        finally:
+            work.tell = None
