@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from mercer.rkhs import MercerExpansion, RKHSVector
 
-_USED = ("number", "yes/no", "category", "date")
+_USED = ("number", "yes/no", "category", "ordered category", "date")
 _DROPPED = ("constant", "identifier")
 _STRINGS = ("text", "sequence")  # dropped, or kept as they are
 _PARTS = {"time": 1, "season": 2, "weekday": 2, "hour": 2}  # columns that each part of a date becomes
@@ -68,6 +68,9 @@ def _width(column: dict[str, Any]) -> int:
         require(texts(column["kept"]) and isinstance(column.get("other"), bool), f"categories {called} are texts")
         width = len(column["kept"]) + column["other"] + missing
         return 1 if width == 2 else width
+    if "levels" in column or column["kind"] == "ordered category":
+        levels = column.get("levels", [])
+        require(texts(levels) and 1 < len(set(levels)) == len(levels), f"levels {called} are different texts")
     require({"median", "centre", "spread"} <= set(column), f"numbers {called} have a centre and a spread")
     if column["kind"] == "date":
         parts = column.get("parts", [])

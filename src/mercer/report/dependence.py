@@ -10,7 +10,7 @@ import numpy as np
 from mercer.points.words import count
 from mercer.report.blocks import Figure
 from mercer.report.clock import Clock
-from mercer.report.data import as_numbers
+from mercer.report.data import as_numbers, in_order
 from mercer.report.importance import groups
 from mercer.report.machine import Machine
 from mercer.report.scales import Bands, quantiles, spaced, span
@@ -67,8 +67,10 @@ def depend(machine: Machine, frame: Any, column: Any, background: int, rng: np.r
         if pandas.api.types.is_integer_dtype(series):
             values = np.unique(np.round(values).astype(int))
         settings: list[Any] = values.tolist()
-    elif column.kind in ("category", "yes/no"):
-        settings = series.dropna().value_counts().index[:_NAMES].tolist()
+    elif column.kind in ("category", "ordered category", "yes/no"):
+        counts = series.dropna().value_counts()
+        counts = counts[counts > 0][:_NAMES]  # pandas counts levels that do not occur, too
+        settings = (counts.sort_index() if in_order(series) else counts).index.tolist()
     else:
         return None
     if len(settings) < 2:
@@ -143,6 +145,8 @@ def _lines(chart: Chart, found: Dependence, means: np.ndarray, names: list[str],
 
 def _strokes(chart: Chart, found: Dependence, means: np.ndarray, names: list[str], what: str) -> Chart:
     order = np.argsort(-means[:, 0], kind="stable")
+    if found.kind == "ordered category":
+        order = np.arange(len(means))
     labels = [str(found.values[i]) for i in order]
     longest = max(len(clip(name, 20)) for name in labels)
     top = chart.y1 + (14 if len(names) > 1 else 0)
