@@ -15,7 +15,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mercer.points.files import placed
-from mercer.points.words import count, seconds
+from mercer.points.words import brief, count, seconds
 from mercer.report.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
 from mercer.report.calibration import calibration_section
 from mercer.report.clock import Clock, pace
@@ -33,7 +33,7 @@ from mercer.report.search_map import search_section
 from mercer.report.spent import timings_section
 from mercer.report.story import Story
 from mercer.report.winner import winner_section
-from mercer.report.words import brief, clip, number
+from mercer.report.words import clip, number
 
 _FOLDER = Path(__file__).parent
 _DRAWN = 400  # rows of which the boundary is drawn
@@ -254,8 +254,8 @@ def _versions() -> dict[str, str]:
 
 def _headline(story: Story, machine: Machine) -> str:
     what = f"a classifier of {len(machine.classes)} classes" if machine.classifies else "a regression"
-    name, kernel = type(machine.model.estimator_).__name__, repr(story.model.kernel_)
-    return f"{name}, {what}, with the kernel {brief(kernel)} and {machine.name_of_price()}"
+    name, kernel = type(machine.model.estimator_).__name__, repr(story.model.named_kernel_)
+    return f"{name}, {what}, with the kernel {clip(brief(kernel), 160)} and {machine.name_of_price()}"
 
 
 def _tiles(story: Story, machine: Machine) -> list[Tile]:

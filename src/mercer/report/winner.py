@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mercer.points.words import count, seconds
+from mercer.points.words import brief, count, seconds
 from mercer.report.blocks import Code, Facts, Prose, Section, Tree
 from mercer.report.machine import Machine
-from mercer.report.words import brief, number
+from mercer.report.words import clip, number
 
 _CHECK = "print(model.certificate_.verify(X, y))  # X, y: what the model was fitted to"
 
@@ -16,9 +16,9 @@ _CHECK = "print(model.certificate_.verify(X, y))  # X, y: what the model was fit
 def winner_section(machine: Machine) -> Section:
     """Return the section on the kernel, its proof and the certificate."""
     model = machine.model
-    proof = model.kernel_.proof()
+    proof = model.named_kernel_.proof()
     claim = model.certificate_
-    lead = f"{brief(repr(model.kernel_))} with {machine.name_of_price()}."
+    lead = f"{clip(brief(repr(model.named_kernel_)), 160)} with {machine.name_of_price()}."
     stands = "is proven to be a kernel" if proof.proven else f"is {proof.status} as a kernel"
     if claim.stationary:
         lead += f" It {stands}, and the fit is a stationary point, which need not be the best: {claim.stationary}."
