@@ -1,11 +1,15 @@
-"""NuSVC: the share of margin errors, what is feasible, and scikit-learn."""
+"""NuSVC: the share of margin errors, what is feasible, and scikit-learn. NuSVR: the largest errors."""
 
+from itertools import combinations, product
+
+import clarabel
 import numpy as np
 import pytest
 import sklearn.svm
+from scipy import sparse
 from sklearn.datasets import load_iris, make_classification, make_moons
 
-from mercer.estimators import SVC, NuSVC
+from mercer.estimators import SVC, KernelMachine, NuSVC, NuSVR
 from mercer.kernels import RBF
 
 
@@ -79,3 +83,57 @@ def test_class_weights_count():
     same = NuSVC(nu=0.4).fit(X, y, sample_weight=np.where(y == 1, 1.4, 1.0))
     np.testing.assert_array_equal(heavy.decision_function(X), same.decision_function(X))
     assert np.abs(heavy.decision_function(X) - plain.decision_function(X)).max() > 1e-2
+
+
+# -- the sum of the k largest errors ----------------------------------------------------------------------
+
+
+def largest_errors(K, y, k, C):
+    """Return the least 1/2 a'Ka + C t over a, b and t, t no less than any sum of k signed errors: Clarabel's word.
+
+    Every subset of k samples with every choice of signs is one inequality, so that nothing is known of epsilon.
+    """
+    n = len(y)
+    rows = []
+    for chosen in combinations(range(n), k):
+        for signs in product((-1.0, 1.0), repeat=k):
+            row = np.zeros(n)
+            row[list(chosen)] = signs
+            rows.append(row)
+    S = np.array(rows)  # S (y - K a - b) <= t
+    A = np.column_stack([-S @ K, -S.sum(axis=1), -np.ones(len(S))])
+    P = np.zeros((n + 2, n + 2))
+    P[:n, :n] = K
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(len(S))]
+    q = np.concatenate([np.zeros(n + 1), [C]])
+    upper = sparse.triu(sparse.csc_array(P)).tocsc()
+    return clarabel.DefaultSolver(upper, q, sparse.csc_array(A), -S @ y, cones, settings).solve().obj_val
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_the_k_largest_errors_are_the_loss_at_nu_k_of_n(k):
+    rng = np.random.default_rng(k)
+    X, C = rng.normal(size=(7, 2)), 2.0
+    y = np.sin(2 * X[:, 0]) + rng.normal(size=7)
+    kernel = RBF(1.0)
+    model = NuSVR(nu=k / 7, C=C, kernel=kernel, tol=1e-9).fit(X, y)
+    errors = np.sort(np.abs(y - model.predict(X)))[-k:]
+    objective = 0.5 * model.function_.norm() ** 2 + C * errors.sum()
+    assert objective == pytest.approx(model.certificate_.primal, rel=1e-6)
+    assert objective == pytest.approx(largest_errors(kernel(X), y, k, C), rel=1e-6)
+    assert model.certificate_.verify(X, y).converged
+
+
+def test_other_joint_losses_are_refused_with_the_theorem_and_the_way_out():
+    class Largest:
+        def value(self, y, f):
+            return np.full(len(y), np.abs(y - f).max())
+
+        def derivative(self, y, f):
+            return np.sign(f - y) * (np.abs(y - f) == np.abs(y - f).max())
+
+    match = r"The representer theorem holds for a joint loss .* sum of the k largest errors .* NuSVR\(nu=k / n\)"
+    with pytest.raises(ValueError, match=match):
+        KernelMachine(RBF(1.0), loss=Largest()).fit(np.arange(8.0)[:, None], np.arange(8.0))

@@ -58,7 +58,10 @@ class Loss(ABC):
         """Return dL/df; at a kink, one of the subgradients."""
 
 
-_JOINT = "The representer theorem holds for a joint loss of all values, too, but no solver here minimises one."
+_JOINT = (
+    "The representer theorem holds for a joint loss of all values, too, but only one has a solver here: the sum of the "
+    "k largest errors |y - f|, the largest for k = 1, is the loss of NuSVR(nu=k / n)."
+)
 
 
 def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
