@@ -4,7 +4,7 @@ import polars
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from mercer import Gram, KernelRidge
+from mercer import Gram, KernelRidge, load, save
 from mercer.kernels import (
     RBF,
     Categorical,
@@ -249,7 +249,7 @@ def worn(values, levels=SIZES, library="pandas"):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_an_ordered_category_is_compared_by_its_ranks(library):
+def test_an_ordered_category_is_compared_by_its_ranks(library, tmp_path):
     X = worn(WORN, library=library)
     np.testing.assert_array_equal(RBF(1.0).on("size")(X), RBF(1.0)(RANKS))
     np.testing.assert_array_equal(RBF(1.0).on("size")(X[:2], X[2:]), RBF(1.0)(RANKS[:2], RANKS[2:]))
@@ -261,6 +261,8 @@ def test_an_ordered_category_is_compared_by_its_ranks(library):
     assert Gram(k, X).compiled
     y = np.arange(5.0)
     model = KernelRidge(0.1, kernel=RBF(1.0).on("size")).fit(X, y)
+    save(model, tmp_path / "sizes.mercer")
+    np.testing.assert_array_equal(load(tmp_path / "sizes.mercer").predict(X), model.predict(X))
     np.testing.assert_allclose(model.predict(X), KernelRidge(0.1, kernel=RBF(1.0)).fit(RANKS, y).predict(RANKS))
 
 
