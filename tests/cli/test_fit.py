@@ -355,7 +355,7 @@ def test_levels_never_declared_are_said_to_be_missing(mixed, server, tmp_path):
     changed(size=["XXL", "S", None, "XL"]).to_csv(tmp_path / "new.csv", index=False)
     done = server.run("predict", mixed[0] / "all.mercer", "new.csv", "--out", "p.csv", cwd=tmp_path)
     assert done.returncode == 0
-    assert "note: 'size': 1 cells are no known levels, such as 'XXL'. They count as missing." in words(done.stderr)
+    assert "note: 'size': 1 cell is no known level, such as 'XXL'. It counts as missing." in words(done.stderr)
 
 
 def test_a_column_that_is_gone_is_named(mixed, server, tmp_path):

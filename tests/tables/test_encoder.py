@@ -284,7 +284,7 @@ def test_times_of_day():
 def test_missing_and_wrong_dates():
     table = pd.DataFrame({"when": ["2020-01-01", "2020-03-01", None, "2021-01-01"] * 5})
     encoder = TableEncoder().fit(table)
-    with pytest.warns(UserWarning, match="'when': 1 cells are no dates, such as 'soon'"):
+    with pytest.warns(UserWarning, match="'when': 1 cell is no date, such as 'soon'"):
         found = encoder.transform(pd.DataFrame({"when": ["soon", None]}))
     assert np.array_equal(found[0], found[1])
     assert (found[0, 1:-1] == 0).all()

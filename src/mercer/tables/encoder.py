@@ -12,6 +12,7 @@ from mercer.estimators.parameters import positive, whole
 from mercer.kernels import Kernel
 from mercer.kernels.pullback import Composed, On
 from mercer.points.warn import warn
+from mercer.points.words import count
 from mercer.tables import kinds
 from mercer.tables.cells import ABSENT
 
@@ -164,16 +165,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         objects = any(c["kind"] in kinds.OBJECTS for c in used)
         out = np.empty((len(table), sum(len(c["made"]) for c in used)), object if objects else np.float64)
         done = 0
-        strange = []
+        strange, missing = [], 0
         for state in used:
             width = len(state["made"])
             out[:, done : done + width], wrong, example = kinds.encode(state, self._column(table, state["name"]))
             done += width
+            missing += wrong
             if wrong:
-                kind = "dates" if state["kind"] == "date" else "known levels" if "levels" in state else "numbers"
-                strange.append(f"{state['name']!r}: {wrong:,} cells are no {kind}, such as {example[:30]!r}")
+                kind = "date" if state["kind"] == "date" else "known level" if "levels" in state else "number"
+                are = "is no " + kind if wrong == 1 else f"are no {kind}s"
+                strange.append(f"{state['name']!r}: {count(wrong, 'cell')} {are}, such as {example[:30]!r}")
         if strange:
-            warn(f"{'; '.join(strange)}. They count as missing.")
+            warn(f"{'; '.join(strange)}. {'It counts' if missing == 1 else 'They count'} as missing.")
         return out
 
     @property
