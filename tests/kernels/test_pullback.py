@@ -282,5 +282,5 @@ def test_ranks_that_mean_different_things_or_nothing_are_refused():
         k(X, worn(["M", "L"], ["M", "L"]))
     with pytest.raises(ValueError, match="X contains NaN at row 1"):
         k(worn(["S", None]))
-    with pytest.raises(TypeError, match=r"column 'size' of X is not numeric .* make it an ordered category"):
+    with pytest.raises(TypeError, match=r"column 'size' of X is not numeric .*; an ordered category is"):
         k(X.astype({"size": object}).assign(size=pd.Categorical(WORN)))

@@ -106,8 +106,8 @@ def _table_values(table: Any, name: str) -> Any:
         if series.dtype.kind not in "fiub":
             example = series[0].item() if isinstance(series[0], np.generic) else series[0]
             raise TypeError(
-                f"column {column!r} of {name} is not numeric (it holds {example!r:.60}); encode it, make it an ordered "
-                "category, or choose the numeric columns with kernel.on(columns)."
+                f"column {column!r} of {name} is not numeric (it holds {example!r:.60}); encode it, or choose the "
+                "numeric columns with kernel.on(columns); an ordered category is compared by its ranks."
             )
         numbers.append(series)
     return np.column_stack(numbers)
