@@ -1,3 +1,4 @@
+import html
 import json
 import re
 
@@ -261,3 +262,104 @@ def test_a_column_of_strings_from_a_file_to_predictions(mercer, tmp_path, column
     assert len(pd.read_csv(tmp_path / "p.csv")) == 120
     assert mercer("verify", "notes.mercer", "notes.csv").returncode == 0
     assert kernel in mercer("show", "notes.mercer").stdout
+
+
+# -- tables with a bit of everything ----------------------------------------------------------------------
+
+NOTE, GENE = 'Größe, "note" [1]', "the gene's seq"
+
+
+def everything(n=120):
+    """Numbers, dates, truths, categories with and without order, prose, DNA, a constant, numbers of rows; with gaps."""
+    table, labels, _ = notes(n)
+    rng = np.random.default_rng(1)
+    table["since"] = pd.date_range("2019-01-01", periods=n, freq="3D").strftime("%Y-%m-%d")
+    table["member"] = pd.array(rng.random(n) < 0.5, dtype="boolean")
+    table["size"] = pd.Categorical(rng.choice(["S", "M", "L"], n), ["S", "M", "L", "XL"], ordered=True)
+    table["town"] = rng.choice(["Delft", "Gouda", "Urk"], n)
+    table = table.drop(columns="user").rename(columns={"note": NOTE, "gene": GENE})
+    for column in table.columns:
+        table.loc[rng.random(n) < 0.06, column] = None
+    return table.assign(country="NL", row_id=np.arange(n), label=labels)
+
+
+@pytest.fixture(scope="module")
+def mixed(server, tmp_path_factory):
+    """A folder with such a table and a model of it, and what the fit said."""
+    folder = tmp_path_factory.mktemp("mixed")
+    everything().to_parquet(folder / "all.parquet")
+    done = server.run("fit", "all.parquet", "-y", "label", "--cv", "3", "--report", "all.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_no_column_is_dropped_without_a_word(mixed):
+    folder, done = mixed
+    said = words(done.stdout)
+    for sentence in (
+        "dropped; it is NL in all",
+        "dropped; 96 whole numbers, no two alike, number the rows.",
+        "4 levels in order (S < M < L < XL), their ranks as numbers, standardised;",
+        "Each of the first 9, of the strings, is also tried with RBF of the numbers",
+    ):
+        assert sentence in said, said
+    for column in everything().columns.drop("label"):
+        assert column in said
+    page = (folder / "all.html").read_text(encoding="utf-8")
+    assert "ordered category" in page
+    assert f".on([{NOTE!r}])" in html.unescape(page)
+    assert not re.search(r"\.on\(\[\d", html.unescape(page))  # no column by its number
+
+
+def test_it_predicts_scores_and_verifies(mixed, server):
+    folder, _ = mixed
+    for command in ("verify", "score"):
+        assert server.run(command, "all.mercer", "all.parquet", cwd=folder).returncode == 0
+    shown = words(server.run("show", "all.mercer", cwd=folder).stdout)
+    assert "Compared as strings: Größe," in shown
+    assert "TextNGrams(" in shown
+
+
+def changed(**columns):
+    """Return rows to predict with some columns exchanged, as a CSV file has them."""
+    return everything().drop(columns="label").head(4).assign(**columns)
+
+
+HOSTILE = {
+    "as they were": changed(),
+    "empty texts": changed(**{NOTE: ""}),
+    "no text at all": changed(**{NOTE: None, GENE: None}),
+    "numbers for texts": changed(**{NOTE: [1, 2, 3, 4]}),
+    "numbers for DNA": changed(**{GENE: [1.5, 2.0, 3.0, 4.0]}),
+    "lower case, N and other letters": changed(**{GENE: ["acgtnnacgtac", "ACGTNNNN", "XYZ Q", "a"]}),
+    "longer than in training": changed(**{GENE: "ACGTTATAATGC" * 60}),
+    "lines, quotes and other alphabets": changed(**{NOTE: 'márgin ☃ "日本", and\nmore'}),
+    "categories never seen": changed(town=["Paris", "Rome", None, "Delft"]),
+    "one row": changed().head(1),
+    "other columns in another order": changed(other=1.0)[changed(other=1.0).columns[::-1]],
+}
+
+
+@pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_rows_are_predicted(mixed, server, tmp_path, rows):
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    done = server.run("predict", mixed[0] / "all.mercer", "new.csv", "--proba", "--out", "p.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = pd.read_csv(tmp_path / "p.csv")
+    assert len(found) == len(rows)
+    assert np.isfinite(found["probability_keep"]).all()
+    assert "note" not in done.stderr.replace(NOTE, "")  # nothing that a reader must be told
+
+
+def test_levels_never_declared_are_said_to_be_missing(mixed, server, tmp_path):
+    changed(size=["XXL", "S", None, "XL"]).to_csv(tmp_path / "new.csv", index=False)
+    done = server.run("predict", mixed[0] / "all.mercer", "new.csv", "--out", "p.csv", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "note: 'size': 1 cell is no known level, such as 'XXL'. It counts as missing." in words(done.stderr)
+
+
+def test_a_column_that_is_gone_is_named(mixed, server, tmp_path):
+    changed().drop(columns=NOTE).to_csv(tmp_path / "new.csv", index=False)
+    done = server.run("predict", mixed[0] / "all.mercer", "new.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"new.csv has no column {NOTE!r}" in words(done.stderr)

@@ -91,7 +91,7 @@ def test_what_the_data_may_lack_and_have(mercer, data, spent, tmp_path):
     wrong.to_csv(tmp_path / "wrong.csv", index=False)
     done = mercer("predict", spent[0], "wrong.csv", "--out", "p.csv", "--json")
     assert done.returncode == 0, done.stderr
-    assert "note: 'age': 1 cells are no numbers" in done.stderr
+    assert "note: 'age': 1 cell is no number" in done.stderr
     assert "'age'" in json.loads(done.stdout)["notes"][0]
 
 

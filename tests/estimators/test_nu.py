@@ -1,12 +1,19 @@
-"""NuSVC: the share of margin errors, what is feasible, and scikit-learn."""
+"""NuSVC: the share of margin errors, what is feasible, and scikit-learn. NuSVR: the largest errors."""
 
+from itertools import combinations, product
+
+import clarabel
 import numpy as np
 import pytest
 import sklearn.svm
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.datasets import load_iris, make_classification, make_moons
 
-from mercer.estimators import SVC, NuSVC
+from mercer.estimators import SVC, KernelMachine, NuSVC, NuSVR
 from mercer.kernels import RBF
+from mercer.losses import Ball, LargestErrors, Norm
 
 
 def blobs(n=150, seed=0):
@@ -79,3 +86,119 @@ def test_class_weights_count():
     same = NuSVC(nu=0.4).fit(X, y, sample_weight=np.where(y == 1, 1.4, 1.0))
     np.testing.assert_array_equal(heavy.decision_function(X), same.decision_function(X))
     assert np.abs(heavy.decision_function(X) - plain.decision_function(X)).max() > 1e-2
+
+
+# -- the sum of the k largest errors ----------------------------------------------------------------------
+
+
+def largest_errors(K, y, k, C):
+    """Return the least 1/2 a'Ka + C t over a, b and t, t no less than any sum of k signed errors: Clarabel's word.
+
+    Every subset of k samples with every choice of signs is one inequality, so that nothing is known of epsilon.
+    """
+    n = len(y)
+    rows = []
+    for chosen in combinations(range(n), k):
+        for signs in product((-1.0, 1.0), repeat=k):
+            row = np.zeros(n)
+            row[list(chosen)] = signs
+            rows.append(row)
+    S = np.array(rows)  # S (y - K a - b) <= t
+    A = np.column_stack([-S @ K, -S.sum(axis=1), -np.ones(len(S))])
+    P = np.zeros((n + 2, n + 2))
+    P[:n, :n] = K
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(len(S))]
+    q = np.concatenate([np.zeros(n + 1), [C]])
+    upper = sparse.triu(sparse.csc_array(P)).tocsc()
+    return clarabel.DefaultSolver(upper, q, sparse.csc_array(A), -S @ y, cones, settings).solve().obj_val
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_the_k_largest_errors_are_the_loss_at_nu_k_of_n(k):
+    rng = np.random.default_rng(k)
+    X, C = rng.normal(size=(7, 2)), 2.0
+    y = np.sin(2 * X[:, 0]) + rng.normal(size=7)
+    kernel = RBF(1.0)
+    model = NuSVR(nu=k / 7, C=C, kernel=kernel, tol=1e-9).fit(X, y)
+    errors = np.sort(np.abs(y - model.predict(X)))[-k:]
+    objective = 0.5 * model.function_.norm() ** 2 + C * errors.sum()
+    assert objective == pytest.approx(model.certificate_.primal, rel=1e-6)
+    assert objective == pytest.approx(largest_errors(kernel(X), y, k, C), rel=1e-6)
+    assert model.certificate_.verify(X, y).converged
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 9])
+@pytest.mark.parametrize("size", [1.0, 1e9])
+def test_largest_errors_as_a_loss_of_the_engine(k, size):
+    rng = np.random.default_rng(k)
+    X, s = rng.normal(size=(7, 2)), 0.5
+    y = size * (np.sin(2 * X[:, 0]) + rng.normal(size=7) + 3.0)
+    loss, kernel = LargestErrors(k), RBF(1.0)
+    model = KernelMachine(kernel, loss, penalty=s / size, tol=1e-9).fit(X, y)
+    errors = np.sort(np.abs(y - model.predict(X)))[-k:]
+    objective = 0.5 * s / size * model.function_.norm() ** 2 + errors.sum()
+    assert loss.value(y, model.predict(X)).sum() == pytest.approx(errors.sum())
+    assert objective == pytest.approx(model.certificate_.primal, rel=1e-6)
+    best = size * s * largest_errors(kernel(X), y / size, min(k, 7), 1 / s)
+    assert objective == pytest.approx(best, rel=1e-6)
+    assert model.certificate_.verify(X, y).converged
+    assert not KernelMachine(kernel, loss, penalty=s / size, tol=0.3).fit(X, y).certificate_.gap < 0
+
+
+@pytest.mark.parametrize("penalty", [Norm(0.3), Ball(1.5)])
+def test_largest_errors_with_other_penalties(penalty):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=30)
+    model = KernelMachine(RBF(1.0), LargestErrors(4), penalty, tol=1e-6).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.verify(X, y).converged
+    many = KernelMachine(RBF(1.0), LargestErrors(30), penalty, tol=1e-6).fit(X, y)
+    absolute = KernelMachine(RBF(1.0), "absolute", penalty, tol=1e-6).fit(X, y)
+    assert many.certificate_.primal == pytest.approx(absolute.certificate_.primal, rel=1e-5)
+
+
+@given(st.integers(1, 6), st.lists(st.floats(-10, 10), min_size=1, max_size=6), st.integers(0, 1000))
+def test_fenchel_and_young_for_the_largest_errors(k, f, seed):
+    loss, rng = LargestErrors(k), np.random.default_rng(seed)
+    f = np.array(f)
+    y = rng.normal(size=len(f))
+    slope = loss.derivative(y, f)
+    equal = loss.value(y, f).sum() + loss.conjugate(y, slope).sum()
+    assert equal == pytest.approx(slope @ f, abs=1e-9)
+    u = rng.uniform(-1, 1, len(f))
+    u *= min(1.0, k / np.abs(u).sum())
+    assert loss.value(y, f).sum() + loss.conjugate(y, u).sum() >= u @ f - 1e-9
+    assert np.isinf(loss.conjugate(y, np.full(len(f), 1.1))).all()
+    if k < len(f):
+        assert np.isinf(loss.conjugate(y, np.ones(len(f)))).all()
+
+
+def test_what_largest_errors_need():
+    X, y = np.arange(8.0)[:, None], np.arange(8.0) % 3
+    with pytest.raises(ValueError, match="needs an offset"):
+        KernelMachine(RBF(1.0), LargestErrors(), fit_intercept=False).fit(X, y)
+    with pytest.raises(ValueError, match="weights of single ones have no meaning in it; they go from 1 to 2"):
+        KernelMachine(RBF(1.0), LargestErrors()).fit(X, y, sample_weight=[1, 2, 1, 1, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"solver='proximal' adds up losses of single predictions, .* use 'dual'"):
+        KernelMachine(RBF(1.0), LargestErrors(), solver="proximal").fit(X, y)
+    with pytest.raises(ValueError, match="count of LargestErrors must be a whole number >= 1"):
+        LargestErrors(0)
+    twice = KernelMachine(RBF(1.0), LargestErrors(2), tol=1e-8).fit(X, y, sample_weight=np.full(8, 2.0))
+    halved = KernelMachine(RBF(1.0), LargestErrors(2), penalty=0.5, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(twice.predict(X), halved.predict(X), atol=1e-4)
+
+
+def test_other_joint_losses_are_refused_with_the_theorem_and_the_way_out():
+    class Largest:
+        def value(self, y, f):
+            return np.full(len(y), np.abs(y - f).max())
+
+        def derivative(self, y, f):
+            return np.sign(f - y) * (np.abs(y - f) == np.abs(y - f).max())
+
+    match = r"The representer theorem holds for a joint loss .* LargestErrors\(k\), the sum of the k largest"
+    with pytest.raises(ValueError, match=match):
+        KernelMachine(RBF(1.0), loss=Largest()).fit(np.arange(8.0)[:, None], np.arange(8.0))

@@ -3,10 +3,12 @@
 import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mercer
 from mercer.io import DamagedFile, NotRegistered, container
+from mercer.tables import TableEncoder
 from models import fitted
 
 
@@ -75,6 +77,17 @@ def test_columns_of_a_table(file, column, key, value, match):
     columns = record(manifest, "TableEncoder")["state"]["columns_"]
     put(next(c for c in columns if ["name", column] in c["dict"]), key, value)
     refused(file, manifest, arrays, match)
+
+
+@pytest.mark.parametrize("levels", [["S"], ["S", "S"], [1, 2], "SM", None])
+def test_levels_of_an_ordered_category(file, levels):
+    table = pd.DataFrame({"size": pd.Categorical(["S", "M", "L"], ["S", "M", "L"], ordered=True)})
+    mercer.save(TableEncoder().fit(table), file)
+    np.testing.assert_array_equal(mercer.load(file).transform(table), TableEncoder().fit_transform(table))
+    manifest, arrays = container.read(file)
+    manifest = copy.deepcopy(manifest)
+    put(record(manifest, "TableEncoder")["state"]["columns_"][0], "levels", levels)
+    refused(file, manifest, arrays, "levels of column 'size' are different texts")
 
 
 def test_an_encoder_without_columns(file):

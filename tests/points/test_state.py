@@ -92,6 +92,19 @@ def test_tables():
     assert trip(frame).equals(frame)
 
 
+@pytest.mark.parametrize(("values", "levels"), [(["M", "S", None], ["S", "M", "L"]), ([5, 1, 5], [1, 5, 9])])
+def test_ordered_categories_keep_their_levels(values, levels):
+    frame = pd.DataFrame({"size": pd.Categorical(values, levels, ordered=True), "x": np.arange(3.0)})
+    back = trip(frame)
+    assert back["size"].dtype == frame["size"].dtype
+    assert back.equals(frame)
+    if isinstance(levels[0], str):
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame({"size": polars.Series(values, dtype=polars.Enum(levels))})
+        assert trip(frame).schema == frame.schema
+        assert trip(frame).equals(frame)
+
+
 def test_tensors_come_back_as_arrays():
     torch = pytest.importorskip("torch")
     X = torch.tensor(vectors(5), requires_grad=True)

@@ -13,7 +13,7 @@ from mercer.report.drawing.clock import Clock
 from mercer.report.machine import Machine
 from mercer.report.sections.calibration import interval
 from mercer.report.sections.data import data_section, sketch
-from mercer.report.sections.dependence import averaged, depend
+from mercer.report.sections.dependence import averaged, depend, dependence_figures
 from mercer.report.sections.errors import errors_section
 from mercer.report.sections.importance import groups, measure
 from mercer.report.sections.influence import _margins, influence_section
@@ -143,6 +143,19 @@ def test_the_dependence_of_a_linear_function_is_straight(rng):
     names = depend(machine, frame, columns["c"], 30, rng)
     assert set(names.values) == {"u", "v", "w"}
     assert names.values[int(names.means[:, 0].argmax())] == "u"
+
+
+def test_levels_of_an_ordered_category_are_drawn_in_their_order(rng):
+    levels = ["small", "large", "huge", "never"]
+    sizes = pd.Categorical(rng.choice(levels[:3], 80), levels, ordered=True)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "size": sizes})
+    model = AutoRegressor(cv=2, kernels=["Linear()"]).fit(frame, 2.0 * sizes.codes + frame["a"].to_numpy())
+    columns = {c.name: c for c in model.encoder_.treatment_}
+    found = depend(Machine(model), frame, columns["size"], 30, rng)
+    assert found.values == levels[:3]
+    assert np.allclose(np.diff(found.means[:, 0]), 2.0, rtol=0.05)
+    drawn = dependence_figures(Machine(model), frame, [columns["size"]], Clock(1.0), 1e-4, rng)[0].svg
+    assert drawn.index(">small<") < drawn.index(">large<") < drawn.index(">huge<")
 
 
 def test_averages_are_those_of_tables_with_a_column_set(story):

@@ -1,10 +1,14 @@
 """auto, AutoClassifier, AutoRegressor and kernel="auto": what they find, what they say, and what they survive."""
 
+import ast
 import pickle
+import re
 import warnings
+from collections import Counter
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -20,6 +24,7 @@ from mercer import (
     SVR,
     AutoClassifier,
     AutoRegressor,
+    GappedKmers,
     KernelRidge,
     KernelRidgeCV,
     KernelSearchCV,
@@ -31,10 +36,12 @@ from mercer import (
     load,
     save,
 )
+from mercer.points.sets import sequences
 from mercer.selection.automatic import search as auto_search
 from mercer.selection.automatic.kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
 from mercer.selection.automatic.regressor import conformal_quantiles
 from mercer.selection.automatic.search import folds, sample
+from mercer.selection.search.known import known
 from mercer.selection.search.ways import Race
 from strings_table import notes
 
@@ -653,3 +660,99 @@ def test_long_sequences_are_compared_by_their_kmers():
     assert families == ["runs of letters at a place", "4-mers", "6-mers", "8-mers"]
     Z[0, 0] += "A"
     assert [c.family for c in mixed_list(look_at(Z, strings=[(0, "sequence")]), Z)] == families[1:]
+
+
+def test_several_texts_and_sequences_make_no_longer_list():
+    table, _, _ = notes(60)
+    Z = table[["note", "gene", "note", "gene"]].to_numpy(dtype=object)
+    one = mixed_list(look_at(Z[:, :2], strings=[(0, "text"), (1, "sequence")]), Z[:, :2])
+    four = mixed_list(look_at(Z, strings=[(0, "text"), (1, "sequence"), (2, "text"), (3, "sequence")]), Z)
+    assert [c.family for c in four] == [c.family for c in one]
+    texts = {family.split(", ")[0] for family in (c.family for c in one)}
+    bases = {family.split(", ")[1] for family in (c.family for c in one)}
+    assert len(one) == len(texts) * len(bases)  # each way to compare texts with each for sequences
+    assert len(texts) == len(bases) == 3
+    for candidate in four:  # every column has its kernel, with the same weight
+        np.testing.assert_allclose(candidate.kernel.diag(Z), 1.0)
+        assert all(f".on([{i}])" in repr(candidate.kernel) for i in range(4))
+    numbers = np.column_stack([table["age"], Z[:, :2]])
+    all_three = mixed_list(look_at(numbers, strings=[(1, "text"), (2, "sequence")]), numbers)
+    assert len(all_three) < 60
+
+
+def test_columns_are_named_where_people_read():
+    table, labels, _ = notes(120)
+    table = table[["age", "note", "gene"]].rename(columns={"note": "the customer's note", "gene": "Gen (ü)"})
+    table["job"] = np.resize(["smith", "baker", "clerk"], 120)
+    model = AutoClassifier(cv=3).fit(table, labels)
+    text, facts = str(model.account_), model.account_.to_dict()["facts"]
+    assert "Each of the first 9, of the strings, is also tried with RBF of the numbers at the scale" in text
+    assert "Compared as strings: the customer's note (text), Gen (ü) (sequence)." in text
+    shown = repr(model.named_kernel_)
+    assert facts["kernel"] == shown == model.results_["kernel"][model.best_index_]
+    assert "the customer's note" in shown
+    known = {"the customer's note", "Gen (ü)", "age", "job"}
+    for kernel in [*model.results_["kernel"], *(family["kernel"] for family in facts["families"])]:
+        for listed in re.findall(r"\.on\((.*?\])\)", kernel):
+            assert set(ast.literal_eval(listed)) <= known, kernel
+
+
+def test_strings_are_compared_once_for_all_kernels_and_folds(monkeypatch):
+    table, _, _ = notes(90)
+    compared = []
+    real = sequences.WindowSums.__call__
+
+    def counted(rule, left, right):
+        compared.append((rule, len(left) * len(right)))
+        return real(rule, left, right)
+
+    monkeypatch.setattr(sequences.WindowSums, "__call__", counted)
+    model = AutoClassifier(cv=3).fit(table[["age", "gene"]], table["gene"].str.contains("TATAATGC"))
+    assert "GappedKmers" in repr(model.kernel_)
+    pairs = Counter()
+    for rule, size in compared:
+        pairs[rule] += size
+    assert len(pairs) == 3  # one rule for each number of gaps
+    refit = 90 * 90 + 4 * 90  # the winner's matrix once more, its diagonal, and room for the bookkeeping of blocks
+    assert max(pairs.values()) <= 90 * 90 + refit + 2 * 90
+    assert min(pairs.values()) <= 90 * 90 + 2 * 90
+
+
+def test_known_values_change_nothing():
+    table, labels, target = notes(90)
+    for kind, y in ((AutoClassifier, labels), (AutoRegressor, target)):
+        shared = kind(cv=3).fit(table, y)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(auto_search, "known", lambda X, kernels, strings, budget: (X, kernels))
+            apart = kind(cv=3).fit(table, y)
+        assert shared.kernel_ == apart.kernel_
+        np.testing.assert_allclose(shared.results_["mean_test_score"], apart.results_["mean_test_score"], atol=1e-6)
+        np.testing.assert_allclose(shared.held_out_["values"], apart.held_out_["values"], rtol=1e-2, atol=1e-2)
+
+
+def test_known_values_within_the_budget_only():
+    table, _, _ = notes(60)
+    Z = table[["age", "gene"]].to_numpy(dtype=object)
+    k = RBF(1.0).on([0]) + GappedKmers().on([1])
+    rows, (same,) = known(Z, [k], [1], None)
+    np.testing.assert_array_equal(same(rows), k(Z))
+    np.testing.assert_array_equal(same(rows[:9], rows[9:]), k(Z[:9], Z[9:]))
+    assert same.proof().status == k.proof().status
+    assert known(Z, [k], [1], 8 * 60**2 * 4 - 1)[0] is Z
+
+
+def test_ordered_categories_are_learned_by_their_order():
+    rng = np.random.default_rng(0)
+    levels = [f"level {i}" for i in range(12)]
+    rank = rng.integers(0, 12, 200)
+    y = np.where(rank + rng.normal(0, 0.3, 200) > 5.5, "dear", "cheap")
+    names = np.array(levels, dtype=object)[rank]
+    table = pd.DataFrame({"grade": pd.Categorical(names, levels, ordered=True)})
+    model = AutoClassifier(cv=3).fit(table, y)
+    assert "ordered categories 1" in str(model.account_)
+    assert model.score(table, y) > 0.9
+    unseen = ~np.isin(rank, [0, 11])  # of levels that no row to learn from has, the order still tells
+    part = AutoClassifier(cv=3).fit(table[unseen], y[unseen])
+    assert part.predict(pd.DataFrame({"grade": ["level 0", "level 11"]})).tolist() == ["cheap", "dear"]
+    enum = pl.DataFrame({"grade": pl.Series(names, dtype=pl.Enum(levels))})
+    np.testing.assert_array_equal(model.predict(enum), model.predict(table))

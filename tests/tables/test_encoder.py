@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from checks import assert_no_fault
+from mercer import RBF
 from mercer.tables import TableEncoder
 from strings_table import notes
 
@@ -283,7 +284,7 @@ def test_times_of_day():
 def test_missing_and_wrong_dates():
     table = pd.DataFrame({"when": ["2020-01-01", "2020-03-01", None, "2021-01-01"] * 5})
     encoder = TableEncoder().fit(table)
-    with pytest.warns(UserWarning, match="'when': 1 cells are no dates, such as 'soon'"):
+    with pytest.warns(UserWarning, match="'when': 1 cell is no date, such as 'soon'"):
         found = encoder.transform(pd.DataFrame({"when": ["soon", None]}))
     assert np.array_equal(found[0], found[1])
     assert (found[0, 1:-1] == 0).all()
@@ -419,3 +420,108 @@ def test_texts_are_dropped_where_nobody_asks_for_them():
 def test_few_different_texts_are_categories_however_many_words_they_have():
     table = pd.DataFrame({"plan": ["pay by the month", "pay by the year", "do not pay at all"] * 20})
     assert TableEncoder(texts="keep").fit(table).treatment_[0].kind == "category"
+
+
+# -- strings ----------------------------------------------------------------------------------------------
+
+
+def test_few_different_texts_are_kept_where_they_would_name_the_rows():
+    table, _, _ = notes(90)
+    table.loc[::2, "note"] = ""  # 45 different texts in 45 rows, fewer than categories may be
+    encoder = TableEncoder(texts="keep").fit(table[["note"]])
+    assert encoder.treatment_[0].kind == "text"
+    assert "45 missing are empty" in encoder.treatment_[0].said
+    table["note"] = np.resize(["likes tea and milk", "likes coffee and sugar", "likes nothing at all"], 90)
+    assert TableEncoder(texts="keep").fit(table[["note"]]).treatment_[0].kind == "category"
+
+
+def test_sequences_with_something_else_among_them():
+    table, _, _ = notes(60)
+    table["gene"] = table["gene"].str[:30].str.lower()
+    table.loc[3, "gene"] = "not yet sequenced"
+    said = TableEncoder(texts="keep").fit(table[["gene"]]).treatment_[0].said
+    assert said == (
+        "gene: 60 different sequences of A, C, G, T, all 30 long, and 1 text that is no DNA, such as "
+        "'not yet sequenced', compared as they are."
+    )
+
+
+# -- ordered categories -----------------------------------------------------------------------------------
+
+SIZES = ["S", "M", "L", "XL"]
+
+
+def sizes(values):
+    return pd.Series(pd.Categorical(values, SIZES, ordered=True))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from([*SIZES, None]), min_size=2, max_size=30).filter(lambda v: len({*v} - {None}) > 1))
+def test_an_ordered_category_is_the_number_of_its_rank(values):
+    ranks = pd.Series([None if v is None else float(SIZES.index(v)) for v in values])
+    table = pd.DataFrame({"size": sizes(values)})
+    encoder = TableEncoder().fit(table)
+    same = TableEncoder(tails="keep").fit_transform(pd.DataFrame({"size": ranks}))
+    np.testing.assert_array_equal(encoder.transform(table), same)
+    assert encoder.get_feature_names_out().tolist() == ["size", "size missing"][: same.shape[1]]
+    as_texts = pd.DataFrame({"size": pd.Series(values, dtype=object)})
+    np.testing.assert_array_equal(encoder.transform(as_texts), same)  # as a CSV has them
+
+
+def test_levels_that_were_declared_have_a_place_and_others_are_missing():
+    encoder = TableEncoder().fit(pd.DataFrame({"size": sizes(["S", "M", "L", "S"])}))
+    column = encoder.treatment_[0]
+    assert column.kind == "ordered category"
+    assert column.said == "size: 4 levels in order (S < M < L < XL), their ranks as numbers, standardised."
+    found = encoder.transform(pd.DataFrame({"size": SIZES}))[:, 0]
+    np.testing.assert_allclose(np.diff(found), np.diff(found)[0])
+    with pytest.warns(
+        UserWarning, match=r"'size': 2 cells are no known levels, such as 'giant'. They count as missing"
+    ):
+        new = encoder.transform(pd.DataFrame({"size": ["giant", "giant", None, "M"]}))[:, 0]
+    assert new[0] == new[1] == new[2]
+    assert new[3] == found[1]
+
+
+def test_ordered_categories_of_polars_and_of_other_things_than_texts():
+    values = ["L", "S", None, "M"] * 5
+    of_polars = pl.DataFrame({"size": pl.Series(values, dtype=pl.Enum(SIZES))})
+    of_pandas = pd.DataFrame({"size": sizes(values)})
+    found = TableEncoder().fit_transform(of_polars)
+    np.testing.assert_array_equal(found, TableEncoder().fit_transform(of_pandas))
+    unordered = pl.DataFrame({"size": pl.Series(values, dtype=pl.Categorical)})
+    assert TableEncoder().fit(unordered).treatment_[0].kind == "category"
+    bins = pd.DataFrame({"age": pd.cut([5, 31, 70, 15, 44], [0, 18, 65, 99])})
+    encoder = TableEncoder().fit(bins)
+    assert "(0, 18] < (18, 65] < (65, 99]" in encoder.treatment_[0].said
+    assert (np.diff(encoder.transform(bins)[[0, 1, 2], 0]) > 0).all()
+
+
+def test_ordered_categories_with_little_in_them():
+    constant = pd.DataFrame({"size": sizes(["M"] * 4), "x": [1.0, 2, 3, 4]})
+    assert TableEncoder().fit(constant).treatment_[0].kind == "constant"
+    nothing = pd.DataFrame({"size": sizes([None] * 4), "x": [1.0, 2, 3, 4]})
+    assert "has no values" in TableEncoder().fit(nothing).treatment_[0].said
+    half = pd.DataFrame({"size": sizes(["M", None, "M", None])})
+    assert TableEncoder().fit(half).treatment_[0].said == "size: M or missing (2 rows), one column."
+    two = pd.DataFrame({"size": sizes(["S", "XL", "S", "XL"])})
+    encoder = TableEncoder().fit(two)
+    assert np.allclose(np.abs(encoder.transform(two)), ROOT2 / 2)
+    assert encoder.transform(pd.DataFrame({"size": ["M"]}))[0, 0] < 0
+    many = pd.DataFrame({"grade": pd.Categorical(list(range(100)), ordered=True)})
+    assert "100 levels in order (0 < 1 < 2 < 3 < 4 < 5 < ... < 99)" in TableEncoder().fit(many).treatment_[0].said
+
+
+# -- kernels by the names of columns ----------------------------------------------------------------------
+
+
+def test_kernels_of_encoded_rows_are_shown_with_names():
+    table = pd.DataFrame({"a b": [1.0, None, 3.0, 4.0], "hue": ["red", "green", "blue", "red"], "one": 1})
+    encoder = TableEncoder().fit(table)  # a b, a b missing, hue=blue, hue=green, hue=red
+    k = RBF(2.0)
+    assert repr(encoder.named(k.on([0, 1]) + k.on([2, 3, 4]))) == repr(k.on(["a b"]) + k.on(["hue"]))
+    assert repr(encoder.named(0.5 * k.on(0))) == repr(0.5 * k.on(["a b"]))
+    assert repr(encoder.named(k.on([1, -1]))) == repr(k.on(["a b missing", "hue=red"]))
+    assert repr(encoder.named(k.on(slice(2, None)).normalized())) == repr(k.on(["hue"]).normalized())
+    for same in (k, k.on("hue"), k.on([7]), k.on([0]).compose(np.abs)):
+        assert encoder.named(same) is same

@@ -37,7 +37,7 @@ def show(
         machine = mercer.load(model)
         facts = mercer.io.facts(model)
     kernel = machine if isinstance(machine, Kernel) else getattr(machine, "kernel_", getattr(machine, "kernel", None))
-    kernel = kernel if isinstance(kernel, Kernel) else None
+    kernel = getattr(machine, "named_kernel_", kernel) if isinstance(kernel, Kernel) else None
     claim = getattr(machine, "certificate_", None)
     if as_json:
         told: dict[str, Any] = {"class": type(machine).__name__, "facts": facts}

@@ -33,7 +33,7 @@ _NUMBERS: tuple[str, ...] = (
 _NUMBERS += ("_A", "_b", "_U", "_squares", "_row_means", "_data", "_log_weights", "_normalised", "_unit", "noise_")
 _POINTS = ("X_fit_", "support_vectors_")
 _KINDS = ("vectors", "similarities", "anything", "function")
-_USED = ("number", "yes/no", "category", "date")
+_USED = ("number", "yes/no", "category", "ordered category", "date")
 _DROPPED = ("constant", "identifier")
 _STRINGS = ("text", "sequence")  # dropped, or kept as they are
 _PARTS = {"time": 1, "season": 2, "weekday": 2, "hour": 2}  # columns that each part of a date becomes
@@ -281,6 +281,9 @@ def _width(column: dict[str, Any]) -> int:
         require(texts(column["kept"]) and isinstance(column.get("other"), bool), f"categories {called} are texts")
         width = len(column["kept"]) + column["other"] + missing
         return 1 if width == 2 else width
+    if "levels" in column or column["kind"] == "ordered category":
+        levels = column.get("levels", [])
+        require(texts(levels) and 1 < len(set(levels)) == len(levels), f"levels {called} are different texts")
     require({"median", "centre", "spread"} <= set(column), f"numbers {called} have a centre and a spread")
     if column["kind"] == "date":
         parts = column.get("parts", [])

@@ -7,6 +7,7 @@ from mercer.losses.expectile import Expectile
 from mercer.losses.exponential import Exponential
 from mercer.losses.hinge import Hinge, SmoothedHinge, SquaredHinge
 from mercer.losses.huber import Huber
+from mercer.losses.largest import LargestErrors
 from mercer.losses.logistic import Logistic
 from mercer.losses.multinomial import Multinomial
 from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
@@ -25,6 +26,7 @@ __all__ = [
     "Huber",
     "Pinball",
     "Expectile",
+    "LargestErrors",
     "Logistic",
     "Hinge",
     "SquaredHinge",

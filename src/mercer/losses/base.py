@@ -43,11 +43,14 @@ class Loss(ABC):
         Whether the derivative in f is continuous.
     convex
         Whether L(y, f) is convex in f.
+    joint
+        Whether the loss is one of all predictions together, which `value` only shares out among them.
     """
 
     target: ClassVar[Target] = "real"
     smooth: ClassVar[bool] = False
     convex: ClassVar[bool] = True
+    joint: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, y: Any, f: Any) -> np.ndarray:
@@ -58,7 +61,10 @@ class Loss(ABC):
         """Return dL/df; at a kink, one of the subgradients."""
 
 
-_JOINT = "The representer theorem holds for a joint loss of all values, too, but no solver here minimises one."
+_JOINT = (
+    "The representer theorem holds for a joint loss of all values, too, but only one has a solver here: "
+    "LargestErrors(k), the sum of the k largest errors |y - f|."
+)
 
 
 def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
@@ -130,6 +136,8 @@ class Box:
     ----------
     linear, width, upper, lower
         As above, one number for each y; the last three at least 0.
+    total
+        For a joint loss, what the sum of all \|b\| is at most; None where there is no such limit.
 
     Examples
     --------
@@ -142,3 +150,4 @@ class Box:
     width: np.ndarray
     upper: np.ndarray
     lower: np.ndarray
+    total: float | None = None

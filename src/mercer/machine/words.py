@@ -1,6 +1,13 @@
-"""Amounts as one would say them."""
+"""Amounts and lists as one would say them."""
 
 from __future__ import annotations
+
+import re
+
+_NUMBERS = re.compile(r"[(\[]((?:[-+.\de]+, ){5,}[-+.\de]+)[)\]]")
+_NAMES = re.compile(r"""\[((?:(?:'[^'\\]*'|"[^"\\]*"), ){6,}(?:'[^'\\]*'|"[^"\\]*"))\]""")
+_NAME = re.compile(r"""('[^'\\]*'|"[^"\\]*")""")
+_NAMED = 3  # names of a long list that are said
 
 
 def count(amount: int, thing: str, things: str | None = None) -> str:
@@ -33,3 +40,28 @@ def seconds(value: float) -> str:
     if value < 3570:
         return f"{round(value) // 60} min {round(value) % 60} s"
     return f"{round(value / 60) // 60} h {round(value / 60) % 60} min"
+
+
+def brief(kernel: str) -> str:
+    """Return a kernel as text, with long lists of numbers told by their ends, and of names by the first few.
+
+    Examples
+    --------
+    >>> from mercer.machine.words import brief
+    >>> brief("RBF(scale=(1.5, 2.0, 2.0, 2.0, 4.0, 1.0))")
+    'RBF(scale=(6 numbers from 1 to 4))'
+    >>> brief("RBF(scale=(1.0, 2.0))")
+    'RBF(scale=(1.0, 2.0))'
+    >>> brief(f"RBF().on({['age', 'job', 'since', 'height', 'weight', 'town', 'salary']})")
+    "RBF().on(['age', 'job', 'since' and 4 more])"
+    """
+
+    def numbers(found: re.Match[str]) -> str:
+        values = [float(v) for v in found[1].split(",")]
+        return f"({len(values)} numbers from {min(values):g} to {max(values):g})"
+
+    def names(found: re.Match[str]) -> str:
+        every = _NAME.findall(found[1])
+        return f"[{', '.join(every[:_NAMED])} and {len(every) - _NAMED} more]"
+
+    return _NAMES.sub(names, _NUMBERS.sub(numbers, kernel))

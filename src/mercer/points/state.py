@@ -13,6 +13,7 @@ from scipy import sparse
 
 from mercer.points.sets.graph import Graph
 from mercer.points.sets.points import is_foreign
+from mercer.points.sets.vectors import levels_of
 
 Arrays = dict[str, np.ndarray]
 Other = Callable[[Any, str], Any]
@@ -171,6 +172,7 @@ def _items(items: list[Any], name: str, arrays: Arrays) -> list[Any]:
 
 def _write_table(table: Any, name: str, arrays: Arrays) -> dict[str, Any]:
     columns: list[dict[str, Any]] = []
+    ordered = levels_of(table)
     if len(set(table.columns)) < len(table.columns):
         raise ValueError(f"two columns of the table have one name: {', '.join(map(repr, table.columns))}; rename one.")
     for i, column in enumerate(table.columns):
@@ -182,6 +184,8 @@ def _write_table(table: Any, name: str, arrays: Arrays) -> dict[str, Any]:
             columns.append({"name": column, "array": f"{name}.{i}"})
         else:
             columns.append({"name": column, "items": _items(list(values), f"column {column!r}: point", arrays)})
+        if column in ordered:
+            columns[-1]["levels"] = _items(list(ordered[column]), f"column {column!r}: level", arrays)
     return {"kind": "table", "library": "pandas" if hasattr(table, "iloc") else "polars", "columns": columns}
 
 
@@ -232,13 +236,17 @@ def _read_table(manifest: dict[str, Any], arrays: Arrays) -> Any:
         c["name"]: stored(arrays, c["array"]) if "array" in c else _plain_items(c.get("items"), arrays)
         for c in manifest.get("columns", [])
     }
+    ordered = {c["name"]: _plain_items(c["levels"], arrays) for c in manifest.get("columns", []) if "levels" in c}
     library = manifest.get("library")
     if library not in ("pandas", "polars"):
         raise damaged("a table is one of pandas or polars", library)
     if library == "polars":
         import polars
 
-        return polars.DataFrame(columns)
+        schema = {column: polars.Enum(levels) for column, levels in ordered.items()}
+        return polars.DataFrame(columns, schema_overrides=schema)
     import pandas as pd
 
+    for column, levels in ordered.items():
+        columns[column] = pd.Categorical(columns[column], levels, ordered=True)
     return pd.DataFrame(columns)

@@ -15,10 +15,10 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mercer.machine.files import placed
-from mercer.machine.words import count, seconds
+from mercer.machine.words import brief, count, seconds
 from mercer.report.drawing.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
 from mercer.report.drawing.clock import Clock, pace
-from mercer.report.drawing.words import brief, clip, number
+from mercer.report.drawing.words import clip, number
 from mercer.report.machine import Machine
 from mercer.report.sections.calibration import calibration_section
 from mercer.report.sections.data import data_section
@@ -251,8 +251,8 @@ def _versions() -> dict[str, str]:
 
 def _headline(story: Story, machine: Machine) -> str:
     what = f"a classifier of {len(machine.classes)} classes" if machine.classifies else "a regression"
-    name, kernel = type(machine.model.estimator_).__name__, repr(story.model.kernel_)
-    return f"{name}, {what}, with the kernel {brief(kernel)} and {machine.name_of_price()}"
+    name, kernel = type(machine.model.estimator_).__name__, repr(story.model.named_kernel_)
+    return f"{name}, {what}, with the kernel {clip(brief(kernel), 160)} and {machine.name_of_price()}"
 
 
 def _tiles(story: Story, machine: Machine) -> list[Tile]:

@@ -179,3 +179,19 @@ def names(series: pd.Series) -> tuple[np.ndarray, list[str]]:
     place = {c: i for i, c in enumerate(order)}
     moved = np.array([*(place.get(c, -1) for c in called), -1], dtype=np.int64)
     return moved[codes], order
+
+
+def ranks(series: pd.Series, levels: list[str]) -> Numbers:
+    """Return the cells of an ordered category as the places of their levels; what is no level is wrong.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ranks(pd.Series(["L", "S", None, "giant"]), ["S", "M", "L"])
+    Numbers(values=array([ 2.,  0., nan, nan]), wrong=1, example='giant')
+    """
+    codes, called = names(series)
+    place = {level: float(i) for i, level in enumerate(levels)}
+    found = np.array([*(place.get(c, np.nan) for c in called), np.nan])[codes]
+    strange = (codes >= 0) & np.isnan(found)
+    return Numbers(found, int(strange.sum()), called[codes[np.argmax(strange)]] if strange.any() else "")

@@ -9,7 +9,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer.estimators.shared.parameters import positive, whole
+from mercer.kernels import Kernel
+from mercer.kernels.rules.pullback import Composed, On
 from mercer.machine.warn import warn
+from mercer.machine.words import count
 from mercer.tables import kinds
 from mercer.tables.cells import ABSENT
 
@@ -25,8 +28,8 @@ class Column(NamedTuple):
     name
         Of the column.
     kind
-        "number", "yes/no", "category", "date", "text", "sequence" (of DNA); or "constant", "identifier" for what was
-        dropped, as texts are unless `texts` is "keep".
+        "number", "yes/no", "category", "ordered category", "date", "text", "sequence" (of DNA); or "constant",
+        "identifier" for what was dropped, as texts are unless `texts` is "keep".
     made
         The names of the columns that it became; none if it was dropped.
     said
@@ -48,6 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       logarithm. A missing one is at the median, and a further column says so.
     - categories have a column each, 0 or 1, so that two different ones are sqrt(2) apart. Those with few rows share
       one; missing is a category of its own. Two values, be they texts or numbers, are one column of -0.71 and 0.71.
+    - ordered categories (of pandas; Enum of polars) are numbers, the ranks of all levels that are declared. A level
+      that was not declared in `fit` counts as missing, with a warning.
     - dates and times are a column of days, standardised, and a circle of radius 1 for the season, the weekday and the
       hour, where these vary.
     - what is constant, numbers the rows, or is a different text in every second row is dropped. With `texts="keep"`,
@@ -160,16 +165,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         objects = any(c["kind"] in kinds.OBJECTS for c in used)
         out = np.empty((len(table), sum(len(c["made"]) for c in used)), object if objects else np.float64)
         done = 0
-        strange = []
+        strange, missing = [], 0
         for state in used:
             width = len(state["made"])
             out[:, done : done + width], wrong, example = kinds.encode(state, self._column(table, state["name"]))
             done += width
+            missing += wrong
             if wrong:
-                kind = "dates" if state["kind"] == "date" else "numbers"
-                strange.append(f"{state['name']!r}: {wrong:,} cells are no {kind}, such as {example[:30]!r}")
+                kind = "date" if state["kind"] == "date" else "known level" if "levels" in state else "number"
+                are = "is no " + kind if wrong == 1 else f"are no {kind}s"
+                strange.append(f"{state['name']!r}: {count(wrong, 'cell')} {are}, such as {example[:30]!r}")
         if strange:
-            warn(f"{'; '.join(strange)}. They count as missing.")
+            warn(f"{'; '.join(strange)}. {'It counts' if missing == 1 else 'They count'} as missing.")
         return out
 
     @property
@@ -191,6 +198,44 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         owners = [c.kind for c in self.treatment_ for _ in c.made]
         return [i for i, kind in enumerate(owners) if kind in kinds_wanted]
+
+    def named(self, kernel: Kernel) -> Kernel:
+        """Return a kernel of encoded rows with names of columns in the place of their numbers, for people to read.
+
+        Where a kernel looks at all that a column of the table became, it is the name of that column.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mercer import RBF, Linear
+        >>> from mercer.tables import TableEncoder
+        >>> table = pd.DataFrame({"size": [1.0, 2.0, 4.0], "hue": ["red", "green", "blue"]})
+        >>> TableEncoder().fit(table).named(RBF(2.0).on([0, 1, 2, 3]) + Linear().on([3]))
+        RBF(scale=2.0).on(['size', 'hue']) + Linear().on(['hue=red'])
+        """
+        if isinstance(kernel, On):
+            width = sum(len(column.made) for column in self.treatment_)
+            chosen = kernel.columns if isinstance(kernel.columns, slice | list | tuple) else [kernel.columns]
+            places = list(range(width))[chosen] if isinstance(chosen, slice) else list(chosen)
+            fine = all(isinstance(i, int) and -width <= i < width for i in places)
+            return On(kernel.base, self._called([i % width for i in places])) if fine else kernel
+        parts = {name: part for name, part in kernel._params().items() if isinstance(part, Kernel)}
+        if not parts or isinstance(kernel, Composed):  # after a map there are no columns of the table
+            return kernel
+        return kernel.replace(**{name: self.named(part) for name, part in parts.items()})
+
+    def _called(self, places: list[int]) -> list[str]:
+        """Return names of columns of the result; of columns of the table that are there as a whole, theirs."""
+        found: list[str] = []
+        start, of = 0, set(places)
+        for column in self.treatment_:
+            own = range(start, start + len(column.made))
+            start += len(column.made)
+            if own and of.issuperset(own):
+                found.append(column.name)
+            else:
+                found += [column.made[i - own.start] for i in own if i in of]
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the result.

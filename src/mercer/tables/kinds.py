@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.machine.words import count
 from mercer.tables import categories, dates, quantities
-from mercer.tables.cells import Numbers, are_missing, distinct, names, number, numbers, shown
+from mercer.tables.cells import Numbers, are_missing, distinct, is_missing, names, number, numbers, ranks, shown
+from mercer.tables.cells import name as name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +24,7 @@ _WORDS, _BASES = 3, 8
 _DNA = re.compile(r"[ACGTUNacgtun]+")
 _WORD = re.compile(r"\w\w+")
 OBJECTS = ("text", "sequence")  # kinds whose cells stay as they are, for kernels of strings
+_LISTED = 8  # levels of an ordered category that are named in a sentence
 _IDENTIFIER = re.compile(
     r"(?i:((row|record|case|line)[ _.]*)?(id|index|number|no|nr|#)|.+[ _.]id|unnamed: 0|column 1)|.+[a-z]I[Dd]"
 )
@@ -59,14 +62,26 @@ def learn(
     there = int((codes >= 0).sum())
     if len(called) < 2 and (not called or there == len(codes)):
         return _constant(name, there, called[0] if called else None)
+    if chosen and series.cat.ordered and len(called) > 1:
+        return _ordered(name, series, scale)
     if not chosen and there >= _FEW:
-        kind = _strings(called) if len(called) > most else ""
+        kind = _strings(called) if len(called) > min(most, _NAMING * there) else ""
         if kind and texts == "keep":
             return _kept(name, kind, called, there, len(codes) - there)
         if len(called) > _NAMING * there:
             why = f"{len(called):,} different texts in {there:,} rows name or describe the rows"
             return _dropped(name, "text", why)
     return categories.learn(name, codes, called, scale, most, fewest)
+
+
+def _ordered(name: str, series: pd.Series, scale: float) -> dict[str, Any]:
+    """Return the state of an ordered category: the ranks of its levels are numbers, of all levels that it declares."""
+    levels = list(dict.fromkeys(name_of(level) for level in series.cat.categories if not is_missing(level)))
+    listed = " < ".join(levels if len(levels) <= _LISTED else [*levels[: _LISTED - 2], "...", levels[-1]])
+    called = f"{len(levels):,} levels in order ({listed}), their ranks as numbers"
+    state = quantities.learn(name, *ranks(series, levels), scale, "keep", called)
+    kind = "ordered category" if state["kind"] == "number" else state["kind"]
+    return state | {"kind": kind, "levels": levels}
 
 
 def _strings(called: list[str]) -> str:
@@ -80,9 +95,14 @@ def _strings(called: list[str]) -> str:
 def _kept(name: str, kind: str, called: list[str], there: int, gone: int) -> dict[str, Any]:
     """Return the state of a column whose cells stay texts."""
     if kind == "sequence":
-        letters = sorted({letter for text in called for letter in text.upper()})
-        lengths = [len(text) for text in called]
-        what = f"sequences of {', '.join(letters)}, {min(lengths):,} to {max(lengths):,} long"
+        other = [text for text in called if _DNA.fullmatch(text) is None]
+        bases = [text for text in called if _DNA.fullmatch(text) is not None]
+        letters = sorted({letter for text in bases for letter in text.upper()})
+        low, high = (end(map(len, bases)) for end in (min, max))
+        what = f"sequences of {', '.join(letters)}, {f'{low:,} to ' if low < high else 'all '}{high:,} long"
+        if other:
+            what += f", and {count(len(other), 'text')} that {'is' if len(other) == 1 else 'are'} no DNA, such as "
+            what += f"{other[0][:30]!r}"
     else:
         what = f"texts of {np.median([len(_WORD.findall(text)) for text in called]):.0f} words (median)"
     said = f"{name}: {len(called):,} different {what}, compared as they are"
@@ -131,4 +151,4 @@ def encode(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, s
         return dates.encode(state, series)
     if "kept" in state:
         return categories.encode(state, series), 0, ""
-    return quantities.encode(state, series)
+    return quantities.encode(state, ranks(series, state["levels"]) if "levels" in state else numbers(series))

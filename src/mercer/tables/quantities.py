@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mercer.tables.cells import are_missing, numbers, shown
+from mercer.tables.cells import Numbers, are_missing, shown
 from mercer.tables.tails import KNEE, LONG, bend
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FARTHEST = 1e9  # standard deviations; what lies farther out at prediction is brought here
 
 HALF = 0.5**0.5  # two values at -HALF and +HALF are as far apart as two categories: sqrt(2)
 
 
-def learn(name: str, values: np.ndarray, wrong: int, example: str, scale: float, tails: str) -> dict[str, Any]:
+def learn(
+    name: str, values: np.ndarray, wrong: int, example: str, scale: float, tails: str, called: str = ""
+) -> dict[str, Any]:
     """Return how a column of numbers is encoded, as plain data.
 
     Parameters
@@ -32,6 +31,8 @@ def learn(name: str, values: np.ndarray, wrong: int, example: str, scale: float,
         Distance of two categories, in units of sqrt(2): a column of two numbers is one of two categories.
     tails
         "auto", or "keep" to leave every number as it is but for mean and deviation.
+    called
+        What the values are, where they stand for something else.
     """
     gone = np.isnan(values)
     there = np.sort(values[~gone])  # sorted, so that sums do not depend on the order of the rows
@@ -50,12 +51,12 @@ def learn(name: str, values: np.ndarray, wrong: int, example: str, scale: float,
         middle = there[0] / 2 + there[-1] / 2
         half = there[-1] / 2 - there[0] / 2
         state |= {"centre": float(middle), "spread": float(half / (HALF * scale)) or 1.0, "mean": 0.0}
-        what = f"two values, {shown(there[0])} and {shown(there[-1])}, one column"
+        what = called or f"two values, {shown(there[0])} and {shown(there[-1])}, one column"
     else:
         state |= _standard(there)
         far = np.abs((there[[0, -1]] - state["centre"]) / state["spread"] - state["mean"]).max()
         state["shape"] = "log" if tails == "auto" else "plain"
-        what = f"numbers from {shown(there[0])} to {shown(there[-1])} (median {shown(median)})"
+        what = called or f"numbers from {shown(there[0])} to {shown(there[-1])} (median {shown(median)})"
         what += ", standardised"
         if tails == "auto" and far > LONG:
             what += f"; a long tail (up to {far:.0f} deviations), drawn nearer beyond {KNEE:g}"
@@ -79,15 +80,15 @@ def _standard(there: np.ndarray) -> dict[str, float]:
     return {"centre": centre, "spread": far * deviation or far, "mean": float(apart.mean()) / deviation}
 
 
-def encode(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
+def encode(state: dict[str, Any], found: Numbers) -> tuple[np.ndarray, int, str]:
     """Return the columns of a piece of the table, how many of its cells are no numbers, and one of them."""
-    values, wrong, example = numbers(series)
+    values, wrong, example = found
     gone = np.isnan(values)
     values[gone] = state["median"]
     out = np.empty((len(values), len(state["made"])))
     with np.errstate(over="ignore"):
-        found = np.clip((values - state["centre"]) / state["spread"] - state["mean"], -_FARTHEST, _FARTHEST)
-    out[:, 0] = bend(found, state["unit"]) if state["shape"] == "log" else found
+        z = np.clip((values - state["centre"]) / state["spread"] - state["mean"], -_FARTHEST, _FARTHEST)
+    out[:, 0] = bend(z, state["unit"]) if state["shape"] == "log" else z
     if state["missing"]:
         out[:, 1] = np.where(gone, HALF, -HALF) * state["scale"]
     if state["kind"] == "yes/no":

@@ -4,7 +4,19 @@ import polars
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from mercer.kernels import RBF, Constant, Delta, FromFunction, Intersection, Linear, Matern, Polynomial, Sigmoid
+from mercer import Gram, KernelRidge, load, save
+from mercer.kernels import (
+    RBF,
+    Categorical,
+    Constant,
+    Delta,
+    FromFunction,
+    Intersection,
+    Linear,
+    Matern,
+    Polynomial,
+    Sigmoid,
+)
 from samples import histograms, length, letter_counts, squares, table, vectors, weight, words
 
 # -- rescaled, composed, normalized -----------------------------------------------------------------------
@@ -220,3 +232,55 @@ def test_columns_that_are_none():
         RBF(1.0).on(slice(2, 2))(vectors())
     with pytest.raises(ValueError, match=r"kernel\.on\(\[0\]\) needs a matrix or a table; X has shape \(3,\)"):
         Delta().on([0])(np.array([1, 2, 3]))
+
+
+# -- ordered categories -----------------------------------------------------------------------------------
+
+SIZES = ["S", "M", "L", "XL"]
+WORN = ["L", "S", "M", "XL", "S"]
+RANKS = np.array([[SIZES.index(size)] for size in WORN], dtype=float)
+
+
+def worn(values, levels=SIZES, library="pandas"):
+    ages = np.arange(float(len(values)))
+    if library == "polars":
+        return polars.DataFrame({"age": ages, "size": polars.Series(values, dtype=polars.Enum(levels))})
+    return pd.DataFrame({"age": ages, "size": pd.Categorical(values, levels, ordered=True)})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_an_ordered_category_is_compared_by_its_ranks(library, tmp_path):
+    X = worn(WORN, library=library)
+    np.testing.assert_array_equal(RBF(1.0).on("size")(X), RBF(1.0)(RANKS))
+    np.testing.assert_array_equal(RBF(1.0).on("size")(X[:2], X[2:]), RBF(1.0)(RANKS[:2], RANKS[2:]))
+    both = np.column_stack([np.arange(5.0), RANKS])
+    np.testing.assert_array_equal(RBF(1.0)(X), RBF(1.0)(both))
+    np.testing.assert_array_equal(Matern().on("size")(X), Matern()(RANKS))
+    k = RBF(2.0).on("age") * RBF(1.0).on("size") + Linear().on("size")
+    np.testing.assert_allclose(k(X), RBF(2.0)(both[:, :1]) * RBF(1.0)(RANKS) + RANKS @ RANKS.T)
+    assert Gram(k, X).compiled
+    y = np.arange(5.0)
+    model = KernelRidge(0.1, kernel=RBF(1.0).on("size")).fit(X, y)
+    save(model, tmp_path / "sizes.mercer")
+    np.testing.assert_array_equal(load(tmp_path / "sizes.mercer").predict(X), model.predict(X))
+    np.testing.assert_allclose(model.predict(X), KernelRidge(0.1, kernel=RBF(1.0)).fit(RANKS, y).predict(RANKS))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_equality_of_ordered_categories_is_that_of_their_names(library):
+    X, Z = worn(["S", "M", None], library=library), worn(["M", "XL"], ["M", "XL", "S"], library=library)
+    for k in (Delta(), Categorical()):
+        np.testing.assert_array_equal(k.on("size")(X, Z), [[0, 0], [1, 0], [0, 0]])
+        np.testing.assert_array_equal(k.on("size")(X), np.eye(3))
+
+
+def test_ranks_that_mean_different_things_or_nothing_are_refused():
+    k, X = RBF(1.0).on("size"), worn(WORN)
+    with pytest.raises(
+        ValueError, match=r"category 'size' has the levels S < M < L < XL in X and M < L in Z, .*astype\(old\['size'\]"
+    ):
+        k(X, worn(["M", "L"], ["M", "L"]))
+    with pytest.raises(ValueError, match="X contains NaN at row 1"):
+        k(worn(["S", None]))
+    with pytest.raises(TypeError, match=r"column 'size' of X is not numeric .*; an ordered category is"):
+        k(X.astype({"size": object}).assign(size=pd.Categorical(WORN)))

@@ -125,6 +125,16 @@ def test_objects_of_any_kind():
         np.testing.assert_array_equal(FromFunction(lambda a, b: float(a == b))(points), np.eye(3))
 
 
+def test_texts_that_read_as_numbers_are_texts():
+    for data in (
+        np.array([["1"], ["2.5"]], dtype=object),
+        np.array([["1"], ["2.5"]]),
+        pd.DataFrame({"t": ["1", "2.5"]}),
+    ):
+        assert list(Points(data).items) == ["1", "2.5"]
+    np.testing.assert_array_equal(np.stack(Points(np.array([[1], [2.5]], dtype=object)).items), [[1], [2.5]])
+
+
 def test_the_items_of_tables_and_sparse_matrices_are_their_rows():
     np.testing.assert_array_equal(np.stack(Points(pd.DataFrame(X)).items), X)
     np.testing.assert_array_equal(np.stack(Points(pl.DataFrame(X)).items), X)

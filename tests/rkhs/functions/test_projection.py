@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer import RKHSFunction
+from mercer import RKHSFunction, RKHSVector
 from mercer.kernels import RBF, Delta, FromFunction, Linear, Polynomial, SetKernel, Sigmoid
 from samples import bags, shared_letters, vectors, words
 
@@ -14,6 +15,44 @@ def problems(draw):
     kernel = draw(st.sampled_from([RBF(1.0), Linear(), Polynomial(2), RBF(0.3) + Linear()]))
     Z, X = (rng.normal(size=(draw(st.integers(1, 8)), 2)).round(1) for _ in range(2))
     return RKHSFunction(kernel, Z, rng.normal(size=len(Z)), offset=draw(st.sampled_from([0.0, 2.5]))), X
+
+
+@st.composite
+def vector_problems(draw):
+    f, X = draw(problems())
+    rng = np.random.default_rng(len(X))
+    A = np.column_stack([f.coefficients, np.zeros(len(f)), 1e9 * rng.normal(size=len(f))])
+    A = scipy.sparse.csc_array(A) if draw(st.booleans()) else A
+    return RKHSVector(f.kernel, f.points, A, [f.offset, 1.0, 0.0]), X
+
+
+@given(vector_problems())
+def test_a_vector_is_projected_as_its_functions_are(problem):
+    F, X = problem
+    G, error, relative = F.project(X)
+    assert len(G) == len(error) == len(relative) == 3
+    for f, g, gone, share in zip(F, G, error, relative, strict=True):
+        alone = f.project(X)
+        size = f.norm()
+        assert g.distance(alone.function) <= 1e-6 * size
+        assert gone == pytest.approx(alone.error, rel=1e-6, abs=1e-6 * size)
+        assert share == pytest.approx(gone / size if size else 0.0)
+        assert g.offset == f.offset
+
+
+@given(vector_problems())
+def test_laws_of_the_projection_of_a_vector(problem):
+    F, X = problem
+    G, error, _ = F.project(X)
+    sizes = F.norms()
+    at = RKHSVector(F.kernel, X, np.eye(len(X)))  # the functions that span the space
+    orthogonal = np.abs((F - G) @ at)
+    assert (orthogonal <= 1e-7 * np.outer(sizes, at.norms()) + 1e-12).all()
+    values = F(X)
+    assert (np.abs(G(X) - values).max(axis=0) <= 1e-6 * (1 + np.abs(values).max(axis=0))).all()
+    again = G.project(X)
+    assert (again.error <= 1e-6 * sizes).all()
+    np.testing.assert_allclose(sizes**2, G.norms() ** 2 + error**2, rtol=1e-6, atol=1e-10)
 
 
 @given(problems())
@@ -70,6 +109,10 @@ def test_the_function_0_and_functions_that_are_0_at_the_points():
     f = RKHSFunction(RBF(1.0), np.zeros((0, 1)), [], offset=1.0)
     g, error, relative = f.project([[1.0], [2.0]])
     assert (error, relative, g.norm(), g([[1.0]])[0]) == (0.0, 0.0, 0.0, 1.0)
+    G, errors, shares = RKHSVector(RBF(1.0), np.zeros((0, 1)), np.zeros((0, 2)), [1.0, 2.0]).project([[1.0], [2.0]])
+    assert not errors.any()
+    assert not shares.any()
+    assert G([[1.0]]).tolist() == [[1.0, 2.0]]
     f = RKHSFunction(Delta(), ["a"], [3.0])
     assert f.project(["b", "c"]).error == f.norm()
 

@@ -95,7 +95,7 @@ class Teller:
         if model.interrupted_:
             self.console.print(indented(Text("This is the best so far: the search ended early.", style="yellow")))
         self._section("Kernel")
-        self.console.print(indented(terminal.tree(model.kernel_.proof())))
+        self.console.print(indented(terminal.tree(model.named_kernel_.proof())))
 
     def scores(
         self, model: Any, settings: Settings, learn: Examples, test: Examples | None, scores: list[Score]

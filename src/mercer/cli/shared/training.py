@@ -105,7 +105,7 @@ class Trained:
             "test_size": settings.test_size,
             "seed": settings.seed,
             "digest": self.train.digest,
-            "kernel": repr(model.kernel_),
+            "kernel": repr(model.named_kernel_),
             "account": str(model.account_),
             "cross_validation": {
                 "scoring": str(model.scoring_),

@@ -196,6 +196,9 @@ class NuSVR(TubeRegressor):
 
     Notes
     -----
+    With nu = k / n and equal weights the losses, at the best epsilon, are the sum of the k largest errors
+    |y - f(x) - b|: a joint loss of all values, which `mercer.losses.LargestErrors` is for `KernelMachine`.
+
     docs/svm.md lists the differences from scikit-learn.
 
     Examples

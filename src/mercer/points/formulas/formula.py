@@ -240,7 +240,7 @@ class Traced(Pair):
 
     @property
     def equal(self) -> Formula:
-        if not self._points.numeric:
+        if self._points.levels or not self._points.numeric:
             raise Untraceable("equality of objects has no symbolic form")
         return Formula("iszero", (self.l1(),))
 

@@ -227,7 +227,8 @@ class Block(_Real):
 
     @property
     def equal(self) -> Any:
-        if self._left.numeric and self._right.numeric:
+        named = self._left.levels or self._right.levels  # levels are equal by name, and missing ones need no rank
+        if not named and self._left.numeric and self._right.numeric:
             apart = self.l1()
             return self.xp.astype(apart == 0, apart.dtype)
         left, right = _numbered(_tokens(self._left), _tokens(self._right))
@@ -395,12 +396,31 @@ def _dense(points: Points) -> np.ndarray:
 
 
 def same_width(left: Points, right: Points) -> None:
-    """Raise unless both sets of points have the same number of features."""
+    """Raise unless both sets of points have the same number of features, and ranks the same meaning."""
+    same_levels(left, right)
     if left.width != right.width:
         raise ValueError(
             f"{left.name} has {left.width} features and {right.name} has {right.width}; both must have the same "
             "columns in the same order."
         )
+
+
+def same_levels(left: Points, right: Points) -> None:
+    """Raise where a column of ordered categories has other levels in one set of points than in the other."""
+    if left.levels == right.levels:
+        return
+    for column, known in left.levels.items():
+        others = right.levels.get(column, known)
+        if others != known:
+            raise ValueError(
+                f"the ordered category {column!r} has the levels {_short(known)} in {left.name} and {_short(others)} "
+                f"in {right.name}, so that a rank does not mean the same in both; give them one type, such as "
+                f"new[{column!r}].astype(old[{column!r}].dtype)."
+            )
+
+
+def _short(levels: tuple[Any, ...]) -> str:
+    return " < ".join(map(str, levels[:6])) + (" < ..." if len(levels) > 6 else "")
 
 
 def scale_fits(scale: Any, width: int) -> None:

@@ -13,7 +13,7 @@ from mercer.machine.lazy import cached_property
 from mercer.points.sets.centred import Centred, centre
 from mercer.points.sets.compressed import Compressed
 from mercer.points.sets.named import is_named, numbered
-from mercer.points.sets.vectors import NoMatrix, as_vectors, is_foreign
+from mercer.points.sets.vectors import NoMatrix, as_vectors, is_foreign, levels_of
 
 __all__ = ["NoMatrix", "Points", "is_foreign"]
 
@@ -97,6 +97,11 @@ class Points:
             return False
 
     @cached_property
+    def levels(self) -> dict[Any, tuple[Any, ...]]:
+        """The levels of columns that are ordered categories, whose ranks are numbers of the vectors."""
+        return levels_of(self.data)
+
+    @cached_property
     def sets(self) -> bool:
         """Whether the points are Python sets, which are compared by their elements."""
         if self.foreign or sparse.issparse(self.data) or getattr(self.data, "dtype", np.dtype(object)).kind != "O":
@@ -177,8 +182,10 @@ class Points:
             return [data[i] for i in range(len(self))]
         if hasattr(data, "columns"):
             data = np.asarray(data)
-        if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1 and not self.numeric:
-            return list(data[:, 0])  # a table of one column of texts (or other objects) is a list of them
+        if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1:
+            texts = data.dtype.kind in "OUS" and any(isinstance(x, str | bytes) for x in data[:, 0])  # "7" is one, too
+            if texts or not self.numeric:
+                return list(data[:, 0])  # a table of one column of texts (or other objects) is a list of them
         return data if hasattr(data, "__getitem__") else list(data)
 
     # -- features with names ----------------------------------------------------------------------------
@@ -302,6 +309,10 @@ class _Taken(Points):
     @property
     def numeric(self) -> bool:
         return self._parent.numeric
+
+    @property
+    def levels(self) -> dict[Any, tuple[Any, ...]]:
+        return self._parent.levels
 
     @property
     def sets(self) -> bool:

@@ -96,20 +96,47 @@ def _convert(data: Any, name: str) -> np.ndarray:
 
 
 def _table_values(table: Any, name: str) -> Any:
-    values = table.to_numpy()
-    if values.dtype.kind != "O":
+    ordered = levels_of(table)
+    values = None if ordered else table.to_numpy()
+    if values is not None and values.dtype.kind != "O":
         return values
     numbers = []
     for column in dict.fromkeys(table.columns):
-        series = np.asarray(table[column])
+        series = _ranks(table[column]) if column in ordered else np.asarray(table[column])
         if series.dtype.kind not in "fiub":
             example = series[0].item() if isinstance(series[0], np.generic) else series[0]
             raise TypeError(
                 f"column {column!r} of {name} is not numeric (it holds {example!r:.60}); encode it, or choose the "
-                "numeric columns with kernel.on(columns)."
+                "numeric columns with kernel.on(columns); an ordered category is compared by its ranks."
             )
         numbers.append(series)
     return np.column_stack(numbers)
+
+
+def levels_of(table: Any) -> dict[Any, tuple[Any, ...]]:
+    """Return the levels, in order, of the columns of a table that are ordered categories; of other data nothing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> levels_of(pd.DataFrame({"size": pd.Categorical(["L", "S"], ["S", "M", "L"], ordered=True), "age": [3, 4]}))
+    {'size': ('S', 'M', 'L')}
+    """
+    if not hasattr(table, "columns") or not hasattr(table, "dtypes"):
+        return {}
+    found = {}
+    for column, kind in zip(table.columns, table.dtypes, strict=True):
+        if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of polars
+            found[column] = tuple(kind.categories)
+    return found
+
+
+def _ranks(series: Any) -> np.ndarray:
+    """Return the places of the cells of an ordered category among its levels, NaN where one is missing."""
+    if hasattr(series, "to_physical"):
+        return np.asarray(series.to_physical().to_numpy(), dtype=np.float64)
+    codes = np.asarray(series.cat.codes, dtype=np.float64)
+    return np.where(codes < 0, np.nan, codes)
 
 
 def _sparse_vectors(data: Any, name: str) -> Any:

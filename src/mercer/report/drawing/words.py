@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,24 +86,6 @@ def clip(text: Any, length: int) -> str:
     """
     text = " ".join(str(text).split())
     return text if len(text) <= length else text[: length - 1].rstrip() + _ELLIPSIS
-
-
-def brief(kernel: str) -> str:
-    """Return a kernel as text, with long lists of numbers told by their ends.
-
-    Examples
-    --------
-    >>> brief("RBF(scale=(1.5, 2.0, 2.0, 2.0, 4.0, 1.0))")
-    'RBF(scale=(6 numbers from 1 to 4))'
-    >>> brief("RBF(scale=(1.0, 2.0))")
-    'RBF(scale=(1.0, 2.0))'
-    """
-
-    def told(found: re.Match[str]) -> str:
-        values = [float(v) for v in found[1].split(",")]
-        return f"({len(values)} numbers from {min(values):g} to {max(values):g})"
-
-    return clip(re.sub(r"[(\[]((?:[-+.\de]+, ){5,}[-+.\de]+)[)\]]", told, kernel), 160)
 
 
 def named(scoring: str) -> str:

@@ -20,6 +20,7 @@ _CLASSES = 16  # bars of the target's picture
 _PLURALS = {
     "number": "numbers",
     "category": "categories",
+    "ordered category": "ordered categories",
     "date": "dates",
     "identifier": "identifiers",
     "text": "texts",
@@ -86,7 +87,8 @@ def sketch(series: Any, kind: str) -> str:
         heights = bins(np.clip(numbers, *quantiles(numbers, [0.005, 0.995])), _BARS)[0]
     else:
         look = "c1"
-        heights = values.astype(str).value_counts().to_numpy()[:_BARS]
+        counts = values.value_counts(sort=False) if in_order(values) else values.astype(str).value_counts()
+        heights = counts.to_numpy()[:_BARS]
     if not len(heights) or not heights.max():
         return ""
     bands, up = Bands(_BARS, 0, 84), Linear(0, float(heights.max()), 20, 1)
@@ -102,6 +104,11 @@ def sketch(series: Any, kind: str) -> str:
         for i, h in enumerate(heights)
     )
     return tag("svg", bars, viewBox="0 0 84 20", width=84, height=20, class_="sketch", aria_hidden="true")
+
+
+def in_order(values: Any) -> bool:
+    """Return whether a column is an ordered category, whose values are drawn in their order."""
+    return bool(getattr(values.dtype, "ordered", False))
 
 
 def as_numbers(values: Any) -> np.ndarray:

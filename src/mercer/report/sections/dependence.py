@@ -14,7 +14,7 @@ from mercer.report.drawing.scales import Bands, quantiles, spaced, span
 from mercer.report.drawing.svg import LETTER, Chart
 from mercer.report.drawing.words import clip, number
 from mercer.report.machine import Machine
-from mercer.report.sections.data import as_numbers
+from mercer.report.sections.data import as_numbers, in_order
 from mercer.report.sections.importance import groups
 
 _PLACES = 24
@@ -67,8 +67,10 @@ def depend(machine: Machine, frame: Any, column: Any, background: int, rng: np.r
         if pandas.api.types.is_integer_dtype(series):
             values = np.unique(np.round(values).astype(int))
         settings: list[Any] = values.tolist()
-    elif column.kind in ("category", "yes/no"):
-        settings = series.dropna().value_counts().index[:_NAMES].tolist()
+    elif column.kind in ("category", "ordered category", "yes/no"):
+        counts = series.dropna().value_counts()
+        counts = counts[counts > 0][:_NAMES]  # pandas counts levels that do not occur, too
+        settings = (counts.sort_index() if in_order(series) else counts).index.tolist()
     else:
         return None
     if len(settings) < 2:
@@ -143,6 +145,8 @@ def _lines(chart: Chart, found: Dependence, means: np.ndarray, names: list[str],
 
 def _strokes(chart: Chart, found: Dependence, means: np.ndarray, names: list[str], what: str) -> Chart:
     order = np.argsort(-means[:, 0], kind="stable")
+    if found.kind == "ordered category":
+        order = np.arange(len(means))
     labels = [str(found.values[i]) for i in order]
     longest = max(len(clip(name, 20)) for name in labels)
     top = chart.y1 + (14 if len(names) > 1 else 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mercer.machine.words import count, seconds
+from mercer.machine.words import brief, count, seconds
 from mercer.report.drawing.blocks import Code, Facts, Figure, Figures, Prose, Section, Tree
 from mercer.report.drawing.scales import Bands
 from mercer.report.drawing.svg import Chart
-from mercer.report.drawing.words import brief, clip, number, percent
+from mercer.report.drawing.words import clip, number, percent
 from mercer.report.machine import Machine
 from mercer.report.story import Story
 
@@ -20,9 +20,9 @@ _BEFORE = ("read", "look at columns")  # steps of the command line that come bef
 def winner_section(machine: Machine) -> Section:
     """Return the section on the kernel, its proof and the certificate."""
     model = machine.model
-    proof = model.kernel_.proof()
+    proof = model.named_kernel_.proof()
     claim = model.certificate_
-    lead = f"{brief(repr(model.kernel_))} with {machine.name_of_price()}."
+    lead = f"{clip(brief(repr(model.named_kernel_)), 160)} with {machine.name_of_price()}."
     stands = "is proven to be a kernel" if proof.proven else f"is {proof.status} as a kernel"
     if claim.stationary:
         lead += f" It {stands}, and the fit is a stationary point, which need not be the best: {claim.stationary}."

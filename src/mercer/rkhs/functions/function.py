@@ -261,8 +261,8 @@ class RKHSFunction:
         """
         points = points.data if isinstance(points, Points) else points
         values = np.asarray(plain(self._inside(doubled(points))), dtype=np.float64)
-        rows, a = project(self.kernel, points, values, budget)
-        function = RKHSFunction(self.kernel, taken(points, rows), like(a, self.coefficients), self.offset)
+        rows, A = project(self.kernel, points, values[:, None], budget)
+        function = RKHSFunction(self.kernel, taken(points, rows), like(A[:, 0], self.coefficients), self.offset)
         error, size = self.distance(function), self.norm()
         return Projected(function, error, error / size if size else 0.0)
 

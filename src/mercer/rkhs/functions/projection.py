@@ -22,33 +22,33 @@ class Projected(NamedTuple):
     function
         The projection, a sum of kernel functions at the given points.
     error
-        The distance in H of the function from its projection.
+        The distance in H of the function from its projection; one for each function of a vector.
     relative
         The same as a share of the norm.
     """
 
     function: Any
-    error: float
-    relative: float
+    error: Any
+    relative: Any
 
 
 def project(kernel: Kernel, points: Any, values: np.ndarray, budget: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return points, and the coefficients of the function in their span that has these values there.
+    """Return points, and the coefficients of the functions in their span that have these values there.
 
     Parameters
     ----------
     kernel, points
         Whose kernel functions span the space; equal points count once.
     values
-        Of the function that is projected, (n,).
+        Of the functions that are projected, (n, functions).
     budget
         Bytes that may be used.
 
     Returns
     -------
     rows, coefficients
-        Which points are left, and their coefficients: of the least squares solutions of K a = values the shortest,
-        without the directions in which K is rounding alone.
+        Which points are left, and their coefficients, (rows, functions): of the least squares solutions of K a = values
+        the shortest, without the directions in which K is rounding alone.
     """
     rows = np.unique(first_equal(points))
     chosen = doubled(plain(taken(points, rows)))
@@ -60,7 +60,7 @@ def project(kernel: Kernel, points: Any, values: np.ndarray, budget: Any) -> tup
     if spectrum[0] < -100 * rounding:
         raise indefinite(kernel, f"the kernel matrix of the points has the eigenvalue {spectrum[0]:.6g}")
     kept = spectrum > rounding
-    size = exponents(values[rows, None])
-    right = scaled(values[rows, None], -size)
+    size = exponents(values[rows])
+    right = scaled(values[rows], -size)
     inside = U[:, kept] @ ((U[:, kept].T @ right) / spectrum[kept, None])
-    return rows, np.ldexp(inside, size)[:, 0]
+    return rows, np.ldexp(inside, size)

@@ -20,8 +20,9 @@ from mercer.points import Points
 from mercer.points.sets.points import is_foreign
 from mercer.points.state import Arrays, damaged
 from mercer.rkhs.functions import state
-from mercer.rkhs.functions.centres import joined, like, plain, size_of, taken
+from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
 from mercer.rkhs.functions.function import RKHSFunction, same_space
+from mercer.rkhs.functions.projection import Projected, project
 from mercer.rkhs.functions.pruning import Pruned, prune
 from mercer.rkhs.functions.sums import distances, inner, norms, values
 
@@ -162,10 +163,14 @@ class RKHSVector(Sequence[RKHSFunction]):
 
     def __call__(self, X: Any) -> Any:
         """Return every function at each point of X, (n, functions), in one pass over tiles of kernel values."""
-        if not size_of(self.points):
-            return np.tile(self.offsets, (len(Points.of(X)), 1))
-        found = values(self.kernel, X, self.points, self.coefficients)
+        found = self._inside(X)
         return found + like(self.offsets, found)
+
+    def _inside(self, X: Any) -> Any:
+        """Return every function without its offset at each point of X."""
+        if not size_of(self.points):
+            return np.zeros((len(Points.of(X)), len(self)))
+        return values(self.kernel, X, self.points, self.coefficients)
 
     def gradient(self, X: Any) -> Any:
         """Return the derivatives of every function at each row of X, (n, functions, features)."""
@@ -309,7 +314,35 @@ class RKHSVector(Sequence[RKHSFunction]):
         A = self._plain_coefficients()
         rows, C, error, size = prune(self.kernel, self.points, A, tol, max_centres, budget)
         pruned = type(self)(self.kernel, taken(self.points, rows), like(C, self.coefficients), self.offsets)
-        return Pruned(pruned, error, np.divide(error, size, out=np.zeros_like(error), where=size > 0))
+        return Pruned(pruned, error, _share(error, size))
+
+    def project(self, points: Any, *, budget: Any = None) -> Projected:
+        """Return the projections of all functions on one span, and how far each has moved; see `RKHSFunction.project`.
+
+        The kernel matrix of the points is decomposed once for all of them.
+
+        Parameters
+        ----------
+        points, budget
+            As for `RKHSFunction.project`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import RBF
+        >>> F = RKHSVector(RBF(scale=1.0), [[0.0], [1.0], [2.0]], [[1.0, 0.0], [-2.0, 1.0], [0.5, 0.0]])
+        >>> G, error, relative = F.project([[0.5], [1.5]])
+        >>> G([[0.5], [1.5]]).shape, np.allclose(G([[0.5], [1.5]]), F([[0.5], [1.5]]))
+        ((2, 2), True)
+        >>> np.allclose(F.norms() ** 2, G.norms() ** 2 + error**2)
+        True
+        """
+        points = points.data if isinstance(points, Points) else points
+        inside = np.asarray(plain(self._inside(doubled(points))), dtype=np.float64)
+        rows, A = project(self.kernel, points, inside, budget)
+        projected = type(self)(self.kernel, taken(points, rows), like(A, self.coefficients), self.offsets)
+        error = self.distances(projected)
+        return Projected(projected, error, _share(error, self.norms()))
 
     # -- plain data -------------------------------------------------------------------------------------
 
@@ -325,3 +358,8 @@ class RKHSVector(Sequence[RKHSFunction]):
         if not isinstance(offsets, list) or not all(isinstance(b, float | int) for b in offsets):
             raise damaged("its offsets are a list of numbers", offsets)
         return cls(kernel, points, coefficients, offsets)
+
+
+def _share(error: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return errors as shares of norms; 0 of the function 0."""
+    return np.divide(error, size, out=np.zeros_like(error), where=size > 0)

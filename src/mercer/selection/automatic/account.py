@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer.machine.words import count
+from mercer.machine.words import brief, count
 from mercer.selection.automatic.kernels import REASONS, Look
 from mercer.selection.automatic.search import Search, Stage, Trial, spread
+
+_LISTED = 10  # families that are named one by one, more than there are for a table of numbers
+_LETTERS = 200  # of a kernel that are written out: means of three kernels of named columns have some 180
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Account:
 def told(look: Look, search: Search, stages: list[Stage]) -> Account:
     """Return the account of a search; what is known besides is added to it by the model."""
     return Account(
-        seen_sentences(look),
+        seen_sentences(look, search.columns),
         kernel_sentences(stages[0]),
         search_sentences(search, stages),
         choice_sentences(search, stages),
@@ -62,14 +66,17 @@ def told(look: Look, search: Search, stages: list[Stage]) -> Account:
 # -- the paragraphs ---------------------------------------------------------------------------------------
 
 
-def seen_sentences(look: Look) -> str:
-    """Say what the data look like."""
+def seen_sentences(look: Look, columns: Sequence[str] = ()) -> str:
+    """Say what the data look like; `columns` are the names of theirs, where they have some."""
     strings = f"{count(len(look.strings), 'string')}" if look.strings else ""
     numbers = count(look.columns, "number") if look.columns or not strings else ""
     what = f"{look.rows:,} rows of {' and '.join(part for part in (numbers, strings) if part)}"
     if look.categories:
         what += f", {len(look.categories):,} of which stand for categories"
     said = [f"The data: {what}."]
+    if look.strings and len(columns):
+        each = ", ".join(f"{columns[place]} ({kind})" for place, kind in look.strings)
+        said.append(f"Compared as strings: {each}.")
     if look.units is not None:
         said.append("The columns have very different deviations, so that each is measured in its own.")
     if look.copies:
@@ -82,15 +89,21 @@ def seen_sentences(look: Look) -> str:
 
 def kernel_sentences(stage: Stage) -> str:
     """Say which kernels there are in a stage, and why."""
-    parts = []
-    for family, scales in _families(stage).items():
+    parts, families = [], _families(stage)
+    joined = [family for family in families if f"RBF + {family}" in families and f"RBF x {family}" in families]
+    for family, scales in families.items():
+        if family not in joined and family.removeprefix("RBF + ").removeprefix("RBF x ") in joined:
+            continue  # said below, once for all
         known = sorted(s for s in scales if np.isfinite(s))
         at = f" at {len(known)} scales from {known[0]:g} to {known[-1]:g}" if len(known) > 1 else ""
         why = f" ({REASONS[family]})" if family in REASONS else ""
         parts.append(f"{family}{at}{why}")
     both = ""
-    if any(family.startswith("RBF x ") for family in _families(stage)):
-        both = " RBF + ... is the mean of RBF of the numbers and of a kernel of the strings, RBF x ... a product."
+    if joined:
+        known = sorted(families[f"RBF + {joined[0]}"])
+        at = f"{len(known)} scales from {known[0]:g} to {known[-1]:g}" if len(known) > 1 else f"the scale {known[0]:g}"
+        both = f" {'The first' if len(joined) == 1 else f'Each of the first {len(joined)}'}, of the strings, is also "
+        both += f"tried with RBF of the numbers at {at}: in the mean (RBF + ...) and in a product (RBF x ...)."
     return f"Kernels: {'; '.join(parts)}.{both} Each is positive semidefinite, and proof() says why."
 
 
@@ -110,7 +123,7 @@ def search_sentences(search: Search, stages: list[Stage]) -> str:
         )
         lost = _lost(stage, stages[1]) if number == 0 and len(stages) > 1 else []
         if lost:
-            each = ", ".join(f"{t.candidate.family} ({difference(stage.best(), t)})" for t in lost)
+            each = _each(stage.best(), lost)
             said.append(f"Left there: {each}.")
         if stage.interrupted:
             said.append("The search was ended before its end; what follows is the best so far.")
@@ -121,7 +134,7 @@ def choice_sentences(search: Search, stages: list[Stage]) -> str:
     """Say who won, by how much, and who may be as good."""
     stage, wide = stages[-1], _wide(stages)
     final = stage.best()
-    said = [f"Chosen: {described(final, search.price)}, with {score_text(final, search)}."]
+    said = [f"Chosen: {described(final, search)}, with {score_text(final, search)}."]
     winner, *others = wide.champions()
     if wide is not stage and others:
         said.append(f"On {len(wide.rows):,} rows the best family was {winner.candidate.family}.")
@@ -129,10 +142,10 @@ def choice_sentences(search: Search, stages: list[Stage]) -> str:
     far = [t for t in others if t not in near]
     same = [t for t in stage.finished() if t is not final and final.mean - t.mean <= final.error]
     if near:
-        each = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in near)
+        each = _each(winner, near)
         said.append(f"Not clearly worse, on the same folds: {each}; another sample might choose otherwise.")
     if far:
-        each = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in far)
+        each = _each(winner, far)
         said.append(f"Worse by more than the standard error of the difference: {each}.")
     if same:
         said.append(
@@ -142,7 +155,7 @@ def choice_sentences(search: Search, stages: list[Stage]) -> str:
     simple = [t for t in near if _simplicity(t) < _simplicity(winner)]
     if simple:
         kernel = min(simple, key=_simplicity).candidate.kernel
-        said.append(f"The simplest of those not clearly worse is {_brief(kernel)}.")
+        said.append(f"The simplest of those not clearly worse is {_brief(search.named(kernel))}.")
     honest = stage.honest_score()
     if len(stage.finished()) > 1 and np.isfinite(honest):
         said.append(
@@ -157,7 +170,7 @@ def choice_facts(search: Search, stages: list[Stage]) -> dict[str, Any]:
     stage, wide = stages[-1], _wide(stages)
     winner, lead = stage.best(), wide.best()
     return {
-        "kernel": repr(winner.candidate.kernel),
+        "kernel": repr(search.named(winner.candidate.kernel)),
         "family": winner.candidate.family,
         "scale": _number(winner.candidate.scale),
         "price": search.price or "",
@@ -169,7 +182,7 @@ def choice_facts(search: Search, stages: list[Stage]) -> dict[str, Any]:
         "families": [
             {
                 "family": t.candidate.family,
-                "kernel": repr(t.candidate.kernel),
+                "kernel": repr(search.named(t.candidate.kernel)),
                 "score": _number(t.mean),
                 "behind": _number(lead.mean - t.mean),
                 "behind_error": _number(spread(lead.scores - t.scores)),
@@ -195,9 +208,10 @@ def choice_facts(search: Search, stages: list[Stage]) -> dict[str, Any]:
 # -- words ------------------------------------------------------------------------------------------------
 
 
-def described(trial: Trial, price: str | None) -> str:
+def described(trial: Trial, search: Search) -> str:
     """A kernel and its price."""
-    return _brief(trial.candidate.kernel) + (f" with {price} = {trial.price:.3g}" if price else "")
+    price = f" with {search.price} = {trial.price:.3g}" if search.price else ""
+    return _brief(search.named(trial.candidate.kernel)) + price
 
 
 def score_text(trial: Trial, search: Search) -> str:
@@ -212,6 +226,12 @@ def difference(winner: Trial, other: Trial) -> str:
     return f"behind by {winner.mean - other.mean:.2g}" + (f" ± {error:.1g}" if np.isfinite(error) else "")
 
 
+def _each(winner: Trial, others: list[Trial]) -> str:
+    """Families and by how much they are behind; of many, the best few and how many more there are."""
+    said = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in others[:_LISTED])
+    return said + (f" and {len(others) - _LISTED} more" if len(others) > _LISTED else "")
+
+
 def scoring_name(scoring: Any) -> str:
     """The name of a score."""
     if isinstance(scoring, str):
@@ -221,8 +241,8 @@ def scoring_name(scoring: Any) -> str:
 
 
 def _brief(kernel: Any) -> str:
-    text = repr(kernel)
-    return text if len(text) <= 120 else f"{text[:100]}... ({len(text):,} letters)"
+    text = brief(repr(kernel))
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 20]}... ({len(text):,} letters)"
 
 
 def _families(stage: Stage) -> dict[str, set[float]]:

@@ -28,7 +28,8 @@ from mercer.selection.automatic.search import Clock, Search, Stage, first_look, 
 from mercer.selection.search.work import require_for_search
 from mercer.tables import TableEncoder
 
-_KINDS = {"category": "categories"} | {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
+_KINDS = {"category": "categories", "ordered category": "ordered categories"}
+_KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
 _MORE = 3  # times as many rows, for the last look at the best few classifiers
 _TELLING = 6  # kernels that tell on which scale targets are learned
 _SEARCHING, _HOLDING = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
@@ -142,7 +143,7 @@ class AutoModel(BaseEstimator):
             model = clone(search.model).set_params(
                 kernel=winner.candidate.kernel, **{self._price: winner.price}, verbose=0
             )
-            self._held(self._fold_models(model, Z, learned, stages[-1], clock), learned, stages[-1].rows)
+            self._held(self._fold_models(model, learned, stages[-1], clock), learned, stages[-1].rows)
         with self._timed("refit"):
             said = self._refit(model, Z, self.learned_target(target), clock)
         self.account_ = told(look, search, stages)
@@ -173,7 +174,21 @@ class AutoModel(BaseEstimator):
             first = first_look(target, rows, self._classifies, seed)
         candidates = self._candidates(look, Z, rows)
         searches = [
-            Search(model, self._price, prices, how, self.cv, self._classifies, seed, self.budget, self.verbose, clock)
+            Search(
+                model,
+                self._price,
+                prices,
+                how,
+                self.cv,
+                self._classifies,
+                seed,
+                self.budget,
+                self.verbose,
+                clock,
+                [place for place, _ in strings],
+                self.encoder_.get_feature_names_out().tolist(),
+                self.encoder_.named,
+            )
             for _, _, how in readings
         ]
         at, self._compared = 0, {}
@@ -205,9 +220,14 @@ class AutoModel(BaseEstimator):
         return mixed_list(look, Z) if look.strings else kernel_list(look, Z[rows])
 
     def _fold_models(
-        self, model: Any, Z: np.ndarray, y: np.ndarray, stage: Stage, clock: Clock
+        self, model: Any, y: np.ndarray, stage: Stage, clock: Clock
     ) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-        """Yield the winner fitted to the training rows of each fold, with its test rows and their places."""
+        """Yield the winner fitted to the training rows of each fold, with its test rows and their places.
+
+        Rows and kernel are as the search has seen them, so that kernel values of strings are not computed again.
+        """
+        model = clone(model).set_params(kernel=stage.kernels[model.kernel])
+        Z = stage.seen
         for number, (train, test) in enumerate(stage.splits):
             left = clock.left(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
             if number and clock.interrupted and left == clock.left(0.0):  # nothing: one fold has to do
@@ -216,12 +236,12 @@ class AutoModel(BaseEstimator):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the fit to all rows says what is wrong
                     part = clone(model).set_params(time_limit=left)
-                    part.fit(Z[stage.rows[train]], y[stage.rows[train]])
+                    part.fit(Z[train], y[stage.rows[train]])
             except (ValueError, KeyboardInterrupt):  # one class only; or enough of it
                 if not number:
                     raise
                 continue
-            yield part, Z[stage.rows[test]], test
+            yield part, Z[test], test
 
     def _refit(self, model: Any, Z: np.ndarray, y: np.ndarray, clock: Clock) -> list[str]:
         """Fit the winner to all rows; return what the solver had to say."""
@@ -258,7 +278,7 @@ class AutoModel(BaseEstimator):
         self.best_index_ = trials.index(winner)
         seen = [trial.scores[np.isfinite(trial.scores)] for trial in trials]
         self.results_ = {
-            "kernel": [repr(trial.candidate.kernel) for trial in trials],
+            "kernel": [repr(search.named(trial.candidate.kernel)) for trial in trials],
             "family": [trial.candidate.family for trial in trials],
             "scale": np.array([trial.candidate.scale for trial in trials]),
             self._price: np.array([trial.price for trial in trials]),
@@ -301,6 +321,11 @@ class AutoModel(BaseEstimator):
         check_is_fitted(self, "estimator_")
         found: Kernel = self.estimator_.kernel_
         return found
+
+    @property
+    def named_kernel_(self) -> Kernel:
+        """The kernel with names of columns in the place of their numbers, for people to read."""
+        return self.encoder_.named(self.kernel_)
 
     @property
     def certificate_(self) -> Certificate:

@@ -56,6 +56,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         The fitted `TableEncoder`, and the `SVC` (`KernelRidge`) on its columns.
     kernel_, certificate_, function_, plan_
         Of `estimator_`; `certificate_.verify(X, y)` takes what `fit` took.
+    named_kernel_
+        `kernel_` with names of columns in the place of their numbers, for people to read; so are those in `results_`.
     best_score_, score_error_
         The winner's mean score over the folds, and its standard error. The best of many looks better than it is;
         `honest_score_` is the score of the way of choosing: each fold by the candidate that is best on the others.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from mercer.selection.search.grids import scales
 _UNEQUAL = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
 _EMPTY = 0.9  # share of zeros from which on rows are compared by their directions, too
 _SAMPLE = 300  # rows whose distances are looked at
+_FAMILIES = 4  # kernels of strings, beyond which each is joined with the numbers at one scale instead of three
 _PAIRS = 4e11  # pairs of letters that gapped k-mers of all rows may compare, in seconds at some 1e11 each
 HEAVY, LIGHT = "RBF, categories weigh more", "RBF, categories weigh less"
 REASONS = {
@@ -254,8 +256,10 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
         return Candidate(candidate.kernel.on(numbers), candidate.family, candidate.scale, wider)
 
     both: list[Candidate] = []
-    smooth = [c for c in found if c.family == "RBF"][1:7:2]
-    for family, kernel in _of_strings(Z, dict(look.strings)).items():
+    of_strings = _of_strings(Z, dict(look.strings))
+    smooth = [c for c in found if c.family == "RBF"]
+    smooth = smooth[1:7:2] if len(of_strings) <= _FAMILIES else smooth[3:4]
+    for family, kernel in of_strings.items():
         both.append(Candidate(kernel, family))
         for name, joined in (("RBF + ", _mean), ("RBF x ", _product)):
             for candidate in smooth:
@@ -277,7 +281,10 @@ def _product(k: Kernel, other: Kernel) -> Kernel:
 
 
 def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
-    """Return kernels of the columns of strings, each the mean of one kernel for every column, by what they count."""
+    """Return kernels of the columns of strings, each the mean of one kernel for every column, by what they count.
+
+    All texts are compared in one way and all sequences in one, so that more columns make no longer list.
+    """
     lengths = [np.array(list(map(len, Z[:, i]))) for i, kind in strings.items() if kind == "sequence"]
     gaps = ((8, 2), (10, 4), (12, 6)) if all(float(one.sum()) ** 2 <= _PAIRS for one in lengths) else ()
     bases: list[tuple[str, Kernel]] = [(f"{g - m}-mers with {m} gaps", GappedKmers(g, m).normalized()) for g, m in gaps]
@@ -291,8 +298,8 @@ def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
     }
     present = list(dict.fromkeys(strings.values()))
     found: dict[str, Kernel] = {}
-    for j in range(max(len(each[kind]) for kind in present)):
-        chosen = {kind: each[kind][min(j, len(each[kind]) - 1)] for kind in present}
+    for ways in product(*(each[kind] for kind in present)):
+        chosen = dict(zip(present, ways, strict=True))
         # Words are weighted once, by all rows, so that all folds share a kernel.
         first, *others = (chosen[kind][1].on([place]).resolve(Z) for place, kind in strings.items())
         total = first * (1.0 / len(strings)) if others else first

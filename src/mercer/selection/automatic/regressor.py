@@ -38,7 +38,8 @@ class AutoRegressor(RegressorMixin, AutoModel):
 
     Attributes
     ----------
-    account_, encoder_, estimator_, kernel_, certificate_, function_, plan_, best_score_, score_error_, honest_score_
+    account_, encoder_, estimator_, kernel_, named_kernel_, certificate_, function_, plan_, best_score_, score_error_
+    honest_score_
         As for `AutoClassifier`.
     results_, best_index_, scoring_, held_out_, n_features_in_, feature_names_in_, timings_, interrupted_
         As for `AutoClassifier`; results have "alpha" in place of "C".

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from mercer.kernels import Kernel
 from mercer.selection.automatic.kernels import Candidate
+from mercer.selection.search.known import known
 from mercer.selection.search.search import KernelSearchCV
 
 FIRST_ROWS = 2000  # of the first look
@@ -85,6 +87,8 @@ class Stage:
     seconds: float
     interrupted: bool
     plan: str
+    seen: Any = None  # the rows as the kernels of the search have seen them
+    kernels: dict[Kernel, Kernel] = field(default_factory=dict)  # and the kernels of such rows, by those of the table
 
     def finished(self) -> list[Trial]:
         """The trials that have seen as many folds as any has."""
@@ -148,6 +152,12 @@ class Search:
         Whether the targets are classes.
     seed
         For the folds and the rows.
+    budget, verbose, clock
+        Bytes for everything, whether to show bars, and how much time is left.
+    strings
+        Columns of the rows that hold strings.
+    columns, named
+        Names of the columns of the rows, and how a kernel is shown with them.
     """
 
     model: Any
@@ -160,6 +170,9 @@ class Search:
     budget: Any = None
     verbose: int = 0
     clock: Clock = field(default_factory=lambda: Clock(None))
+    strings: Sequence[int] = ()
+    columns: Sequence[str] = ()
+    named: Callable[[Kernel], Kernel] = lambda kernel: kernel
 
     def look(
         self,
@@ -174,10 +187,14 @@ class Search:
         """Score the candidates at all prices on some rows; a share of the time limit may have passed at the end."""
         began = time.perf_counter()
         some, targets = X[rows], y[rows]
+        kernels = [candidate.kernel for candidate in candidates]
+        same = kernels
+        if self.strings:
+            some, same = known(some, kernels, self.strings, self.budget)
         splits = folds(self.cv, some, targets, self.classifies, self.seed)
         search = KernelSearchCV(
             self.model,
-            [candidate.kernel for candidate in candidates],
+            same,
             {} if self.price is None else {self.price: list(prices)},
             cv=splits,
             scoring=self.scoring,
@@ -190,11 +207,11 @@ class Search:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the search (was interrupted|reached)")  # the account says it
             search.fit(some, targets, **({} if sample_weight is None else {"sample_weight": sample_weight[rows]}))
-        table, known = search.cv_results_, {candidate.kernel: candidate for candidate in candidates}
+        table, by_kernel = search.cv_results_, dict(zip(same, candidates, strict=True))
         scores = np.column_stack([table[f"split{k}_test_score"] for k in range(len(splits))])
         trials = [
             Trial(
-                known[params["kernel"]],
+                by_kernel[params["kernel"]],
                 float(params[self.price]) if self.price else float("nan"),
                 scores[i],
                 float(table["mean_fit_time"][i] * np.isfinite(scores[i]).sum()),
@@ -205,7 +222,8 @@ class Search:
         interrupted = bool(getattr(search, "interrupted_", False))
         if search._stopped:
             self.clock.interrupt()
-        return Stage(rows, splits, trials, prices, time.perf_counter() - began, interrupted, search.plan_)
+        spent, one_to_one = time.perf_counter() - began, dict(zip(kernels, same, strict=True))
+        return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, some, one_to_one)
 
     def closer(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the families that may be the best, at scales about their best, and the prices about theirs."""

@@ -78,7 +78,9 @@ def dual_of(
         width / unit,
         offset="free" if intercept else "none",
     )
-    if start is not None:
+    if box.total is not None:
+        _limit(dual, loss, box.total, weights, intercept)
+    elif start is not None:
         a = np.clip(np.asarray(start, dtype=np.float64) / unit, -dual.lower, dual.upper)
         plus, minus = np.maximum(a, 0.0), np.maximum(-a, 0.0)
         if intercept:  # every step keeps the sum, which must be 0
@@ -89,6 +91,21 @@ def dual_of(
                 minus *= above / below
         dual.plus, dual.minus = plus, minus
     return Boxed(dual, strength, unit, -middle)
+
+
+def _limit(dual: SVMDual, loss: Any, total: float, weights: np.ndarray, intercept: bool) -> None:
+    """Limit the sum of all coefficients, as for nu: with an offset both signs have half of it."""
+    if not intercept:
+        raise ValueError(
+            f"{loss!r} needs an offset: without one its dual has another constraint. Set fit_intercept=True."
+        )
+    if len(weights) and weights.min() < weights.max():
+        raise ValueError(
+            f"{loss!r} is one loss of all predictions, and weights of single ones have no meaning in it; they go from "
+            f"{weights.min():g} to {weights.max():g}. Leave sample_weight out."
+        )
+    dual.offset = "split"
+    dual.plus, dual.minus = (0.5 * total / len(weights) * bound for bound in (dual.upper, dual.lower))
 
 
 def describe(dual: SVMDual, control: Control, why: str) -> str:

@@ -300,6 +300,8 @@ def choose(problem: Representer, wish: str) -> tuple[str, str]:
                 f"{loss!r} says neither smooth = True nor convex = True; a loss needs one of the two. Set "
                 "smooth = True if its derivative is continuous."
             )
+    if getattr(loss, "joint", False) and wish != "dual":
+        raise ValueError(f"solver={wish!r} adds up losses of single predictions, and {loss!r} is none; use 'dual'.")
     if wish == "ridge":
         if not squared:
             raise ValueError(f"solver='ridge' solves the linear system of the squared loss; {loss!r} is not Squared().")
