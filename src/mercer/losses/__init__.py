@@ -5,13 +5,12 @@ from mercer.losses.base import Box, Loss
 from mercer.losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from mercer.losses.expectile import Expectile
 from mercer.losses.exponential import Exponential
-from mercer.losses.hinge import Hinge, SmoothedHinge, SquaredHinge
+from mercer.losses.hinge import Hinge, PerceptronLoss, SmoothedHinge, SquaredHinge
 from mercer.losses.huber import Huber
 from mercer.losses.largest import LargestErrors
 from mercer.losses.logistic import Logistic
 from mercer.losses.multinomial import Multinomial
 from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
-from mercer.losses.perceptron import PerceptronLoss
 from mercer.losses.pinball import Pinball
 from mercer.losses.poisson import Poisson
 from mercer.losses.squared import Squared
