@@ -11,6 +11,7 @@ from mercer.kernels.expression import parse_kernel
 from mercer.kernels.fingerprints import MinMax, Tanimoto
 from mercer.kernels.graphs import (
     Graphlets,
+    NeighbourhoodHash,
     Propagation,
     RandomWalk,
     ShortestPath,
@@ -88,6 +89,7 @@ __all__ = [
     "Mallows",
     "Matern",
     "MinMax",
+    "NeighbourhoodHash",
     "Normalized",
     "On",
     "Periodic",
