@@ -107,12 +107,16 @@ class SparseProducts {
     i64 kept = 0;
     for (i64 i = 0; i < many; ++i) {
       Left one = begin[i];
-      if (one.next < 0) add_multiple(one.x, full + one.place * n + c, end - c, sums);
-      for (; 0 <= one.next && one.next < end; one.next = row[++one.place]) {
-        double& sum = sums[one.next - c];
-        sum = multiply_add<double>(one.x, data[one.place], sum);
+      if (one.next < 0) {
+        add_multiple(one.x, full + one.place * n + c, end - c, sums);
+      } else {
+        for (; one.next < end; one.next = row[++one.place]) {
+          double& sum = sums[one.next - c];
+          sum = multiply_add<double>(one.x, data[one.place], sum);
+        }
       }
-      if (one.next != beyond) begin[kept++] = one;
+      begin[kept] = one;
+      kept += one.next != beyond;
     }
     many = kept;
     reached_[r - band_] = end;
