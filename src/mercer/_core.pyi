@@ -213,6 +213,7 @@ def align(
     right_starts: NDArray[Any],
     out: _Floats,
 ) -> None: ...
+def rank_names(names: NDArray[Any], ranks: NDArray[Any]) -> int: ...
 def path_counts(
     start: NDArray[Any],
     arc_start: NDArray[Any],
@@ -221,4 +222,5 @@ def path_counts(
     first: int,
     last: int,
     longest: int,
+    length: NDArray[Any] | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]: ...

@@ -56,6 +56,10 @@ struct Columns {  // the same by column, rows ascending; each list ends with a r
   const T* data = nullptr;
   const std::int32_t* row = nullptr;
   const i64* start = nullptr;
+  // Columns that many rows have, once more with their zeros: which of them each column is, or -1, and all, n rows each.
+  const std::int32_t* full_number = nullptr;
+  const double* full = nullptr;
+  i64 n = 0;
 };
 
 template <class T>

@@ -17,6 +17,7 @@
 #include "engine.hpp"
 #include "ridge_module.hpp"
 #include "linear_module.hpp"
+#include "names.hpp"
 #include "paths_module.hpp"
 #include "smo_module.hpp"
 #include "strings_module.hpp"
@@ -158,7 +159,8 @@ class PyRows {
         list_data_[k] = rows_.data[a];
         list_row_[k] = static_cast<std::int32_t>(i);
       }
-    columns_ = {list_data_.data(), list_row_.data(), list_start_.data()};
+    fill_columns();
+    columns_ = {list_data_.data(), list_row_.data(), list_start_.data(), full_number_.data(), full_.data(), n_};
   }
 
   void norms(Output<double> out) const {
@@ -167,12 +169,36 @@ class PyRows {
   }
 
  private:
+  // Keep columns with their zeros, too, where these are few enough that a vector at a time is faster than a row at a time
+  // (an eighth, by measurement): the fullest ones, no more numbers in all than there are nonzeros.
+  void fill_columns() {
+    const auto entries = [&](std::int32_t j) { return list_start_[j + 1] - list_start_[j] - 1; };
+    std::vector<std::int32_t> chosen;
+    for (i64 j = 0; j < d_; ++j)
+      if (const auto column = static_cast<std::int32_t>(j); n_ && entries(column) * 8 >= n_) chosen.push_back(column);
+    const i64 most = n_ ? nonzeros() / n_ : 0;
+    if (i64(chosen.size()) > most) {
+      std::nth_element(chosen.begin(), chosen.begin() + most, chosen.end(),
+                       [&](std::int32_t a, std::int32_t b) { return entries(a) > entries(b); });
+      chosen.resize(most);
+    }
+    full_number_.assign(d_, -1);
+    full_.assign(chosen.size() * n_, 0.0);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      full_number_[chosen[i]] = static_cast<std::int32_t>(i);
+      for (i64 k = list_start_[chosen[i]]; k + 1 < list_start_[chosen[i] + 1]; ++k)
+        full_[i * n_ + list_row_[k]] = list_data_[k];
+    }
+  }
+
   i64 n_ = 0, d_ = 0;
   Sparse<T> rows_;
   Columns<T> columns_;
   std::vector<T> list_data_;
   std::vector<std::int32_t> list_row_;
   std::vector<i64> list_start_;
+  std::vector<std::int32_t> full_number_;
+  std::vector<double> full_;
   std::vector<T> data_;
   std::vector<std::int32_t> index_;
   std::vector<i64> start_;
@@ -430,6 +456,14 @@ void bind(nb::module_& module, const char* name, const char* rows_name) {
   module.def("norms", &norms<T>, "x"_a.noconvert(), "chunk"_a, "out"_a.noconvert());
 }
 
+i64 ranks_of(const Array<i64>& names, Output<std::int32_t> ranks) {
+  const i64 size = i64(names.size());
+  require(i64(ranks.size()) == size, "ranks have the wrong size");
+  require(size < std::numeric_limits<std::int32_t>::max(), "too many names");
+  nb::gil_scoped_release release;
+  return rank_names(names.data(), size, ranks.data());
+}
+
 }  // namespace
 }  // namespace mercer
 
@@ -443,6 +477,8 @@ NB_MODULE(_core, module) {
   bind_ridge(module, isa());
   bind_strings(module, isa());
   bind_paths(module);
+  module.def("rank_names", &ranks_of, "names"_a.noconvert(), "ranks"_a.noconvert(),
+             "Rank names among those that occur, and return how many there are.");
   module.def("isa", [] { return isa(); }, "The instruction set in use.");
   module.def("has_coarse", &has_coarse, "Whether inner products of coarse points are at hand.");
   module.def("panel", [](bool single) { return single ? engine<float>().panel : engine<double>().panel; }, "single"_a);

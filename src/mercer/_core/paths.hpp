@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
 #include <vector>
 
 namespace mercer {
@@ -15,6 +19,7 @@ struct Graphs {
   const i64* arc_start;  // where the arcs of each node begin, and their number
   const i64* target;
   const i64* label;
+  const i64* length = nullptr;  // of each arc, not negative; null for 1
 };
 
 struct PathCounts {
@@ -39,7 +44,8 @@ class PathCounter {
     tally_.assign(static_cast<std::size_t>(labels), i64(0));
     found_.clear();
     for (std::size_t k = 0; k < order_.size(); ++k) {
-      search(order_[k], first);
+      if (g_.length) search_by_length(order_[k], first, last);
+      else search(order_[k], first);
       const bool end = k + 1 == order_.size() || g_.label[order_[k + 1]] != g_.label[order_[k]];
       if (end) emit(i, g_.label[order_[k]], out);
     }
@@ -72,28 +78,66 @@ class PathCounter {
     }
   }
 
-  void emit(i64 graph, i64 from, PathCounts& out) {
+  // Dijkstra's algorithm: nodes leave the queue in the order of their distances.
+  void search_by_length(i64 source, i64 first, i64 last) {
+    distance_.assign(static_cast<std::size_t>(last - first), beyond);
+    distance_[source - first] = 0;
+    queue_.emplace(0, source);
+    while (!queue_.empty()) {
+      const auto [length, v] = queue_.top();
+      queue_.pop();
+      if (length != distance_[v - first]) continue;  // a shorter way was found since
+      if (v != source) found_.push_back({length, g_.label[v], 1});
+      for (i64 a = g_.arc_start[v]; a < g_.arc_start[v + 1]; ++a) {
+        const i64 there = length + g_.length[a];
+        if (i64& known = distance_[g_.target[a] - first]; there <= longest_ && there < known) {
+          known = there;
+          queue_.emplace(there, g_.target[a]);
+        }
+      }
+    }
+    if (found_.size() > crowded_) {
+      merge();
+      crowded_ = std::max(crowded_, 2 * found_.size());
+    }
+  }
+
+  // Add up the entries of equal length and label, in their order.
+  void merge() {
     std::sort(found_.begin(), found_.end(), [](const Entry& a, const Entry& b) {
       return a.length != b.length ? a.length < b.length : a.to < b.to;
     });
-    for (std::size_t k = 0; k < found_.size(); ++k) {
-      if (k && found_[k].length == found_[k - 1].length && found_[k].to == found_[k - 1].to) {
-        out.count.back() += found_[k].count;
-        continue;
-      }
+    std::size_t kept = 0;
+    for (const Entry& entry : found_)
+      if (kept && found_[kept - 1].length == entry.length && found_[kept - 1].to == entry.to)
+        found_[kept - 1].count += entry.count;
+      else
+        found_[kept++] = entry;
+    found_.resize(kept);
+  }
+
+  void emit(i64 graph, i64 from, PathCounts& out) {
+    merge();
+    for (const Entry& entry : found_) {
       out.graph.push_back(graph);
       out.from.push_back(from);
-      out.to.push_back(found_[k].to);
-      out.length.push_back(found_[k].length);
-      out.count.push_back(found_[k].count);
+      out.to.push_back(entry.to);
+      out.length.push_back(entry.length);
+      out.count.push_back(entry.count);
     }
     found_.clear();
   }
 
+  static constexpr i64 beyond = std::numeric_limits<i64>::max();
+  using Place = std::pair<i64, i64>;  // a distance and a node
+
   Graphs g_;
   i64 longest_;
   std::vector<i64> order_, reached_, frontier_, next_, tally_, touched_;  // reached_: the last source that came there
+  std::vector<i64> distance_;
+  std::priority_queue<Place, std::vector<Place>, std::greater<Place>> queue_;
   std::vector<Entry> found_;
+  std::size_t crowded_ = std::size_t(1) << 20;  // entries above which equal ones are added up: 24 MiB
 };
 
 }  // namespace mercer

@@ -51,9 +51,10 @@ void sparse_norms(const Sparse<T>& x, i64 n, double* out) {
 }
 
 // Inner products of the rows of a band with one strip of right points after the other. For each nonzero of a row the
-// list of its column says which right points have one there, too, and only those are visited. Strips come from left to
-// right, so that each nonzero remembers how far it is in its list. Terms are added in the order of the coordinates
-// whichever point is on the left.
+// list of its column says which right points have one there, too, and only those are visited; all are where the column
+// is at hand with its zeros, whose terms change no sum. Strips come from left to right, so that each nonzero remembers how
+// far it is in its list, and is forgotten at the list's end. Terms are added in the order of the coordinates whichever
+// point is on the left.
 template <class T>
 class SparseProducts {
  public:
@@ -61,7 +62,8 @@ class SparseProducts {
     band_ = r0;
     sums_.resize(static_cast<std::size_t>(strip_cols<T>));
     if (o.zc.start) {
-      place_.resize(static_cast<std::size_t>(o.xs.start[r1] - o.xs.start[r0]));
+      left_.resize(static_cast<std::size_t>(o.xs.start[r1] - o.xs.start[r0]));
+      many_.resize(static_cast<std::size_t>(r1 - r0));
       reached_.assign(static_cast<std::size_t>(r1 - r0), i64(-1));
     } else {
       spread_.resize(static_cast<std::size_t>(o.d), T(0));  // all zero between rows
@@ -89,21 +91,42 @@ class SparseProducts {
 
  private:
   void walk(const Operand<T>& o, i64 r, i64 c, i64 end) {
-    i64* place = place_.data();
+    constexpr std::int32_t beyond = std::numeric_limits<std::int32_t>::max();
+    const auto [data, row, start, full_number, full, n] = o.zc;
     double* sums = sums_.data();
-    const i64 a0 = o.xs.start[r], a1 = o.xs.start[r + 1], first = o.xs.start[band_];
-    if (reached_[r - band_] != c)
-      for (i64 a = a0; a < a1; ++a) place[a - first] = first_from(o.zc, o.xs.index[a], c);
-    for (i64 a = a0; a < a1; ++a) {
-      const double x = o.xs.data[a];
-      i64 k = place[a - first];
-      for (; o.zc.row[k] < end; ++k) {
-        double& sum = sums[o.zc.row[k] - c];
-        sum = multiply_add<double>(x, o.zc.data[k], sum);
+    Left* const begin = left_.data() + (o.xs.start[r] - o.xs.start[band_]);
+    i64& many = many_[r - band_];
+    if (reached_[r - band_] != c) {
+      many = 0;
+      for (i64 a = o.xs.start[r]; a < o.xs.start[r + 1]; ++a) {
+        const std::int32_t j = o.xs.index[a], number = full_number[j];
+        const i64 place = number < 0 ? first_from(o.zc, j, c) : number;
+        begin[many++] = {static_cast<double>(o.xs.data[a]), place, number < 0 ? row[place] : -1};
       }
-      place[a - first] = k;
     }
+    i64 kept = 0;
+    for (i64 i = 0; i < many; ++i) {
+      Left one = begin[i];
+      if (one.next < 0) {
+        add_multiple(one.x, full + one.place * n + c, end - c, sums);
+      } else {
+        for (; one.next < end; one.next = row[++one.place]) {
+          double& sum = sums[one.next - c];
+          sum = multiply_add<double>(one.x, data[one.place], sum);
+        }
+      }
+      begin[kept] = one;
+      kept += one.next != beyond;
+    }
+    many = kept;
     reached_[r - band_] = end;
+  }
+
+  static void add_multiple(double x, const double* z, i64 size, double* sums) {
+    i64 j = 0;
+    for (; j + lanes<double> <= size; j += lanes<double>)
+      store(sums + j, multiply_add_each<double>(splat<double>(x), load(z + j), load(sums + j)));
+    for (; j < size; ++j) sums[j] = multiply_add<double>(x, z[j], sums[j]);
   }
 
   // The first entry of column j in row c or below it; the list's end if there is none.
@@ -145,10 +168,17 @@ class SparseProducts {
         out[j] = static_cast<T>(merged<T, Stat::sqdist>(o, r, c + j));
   }
 
+  struct Left {  // a nonzero of a left row
+    double x;
+    i64 place;          // in the list of its column, or the number of the full column
+    std::int32_t next;  // the row at this place, which says whether to go there at all; -1 for a full column
+  };
+
   i64 band_ = 0;
   Buffer<double> sums_;
   Buffer<T> spread_;
-  Buffer<i64> place_, reached_;  // of each nonzero of the band, in its list; of each row, the column after the last
+  Buffer<Left> left_;           // of the rows of the band, the nonzeros that have not reached the end of their list
+  Buffer<i64> many_, reached_;  // of each row, how many of them there are, and the column after the last
 };
 
 }  // namespace mercer::MERCER_ISA

@@ -3,6 +3,7 @@
 from mercer.kernels.base import Kernel, kernel
 from mercer.kernels.graphs import (
     Graphlets,
+    NeighbourhoodHash,
     Propagation,
     RandomWalk,
     ShortestPath,
@@ -86,6 +87,7 @@ __all__ = [
     "Mallows",
     "Matern",
     "MinMax",
+    "NeighbourhoodHash",
     "Normalized",
     "On",
     "Periodic",

@@ -52,6 +52,22 @@ def test_large_graphs_are_counted_exactly():
     np.testing.assert_array_equal(Graphlets(4).feature_map().fit_transform([ring]), [[n, 0, 0, 0, 0, 0]])
 
 
+def test_hubs_are_counted_up_to_a_bound():
+    n = 100_000
+    star = Graph(np.column_stack([np.zeros(n, dtype=int), np.arange(1, n + 1)]))
+    np.testing.assert_array_equal(Graphlets(3).feature_map().fit_transform([star]), [[n * (n - 1) / 2, 0]])
+    with pytest.raises(ValueError, match=r"X\[1\] has 1e\+10 paths of two edges, .* takes up to 30,000,000. Graphlets"):
+        Graphlets(4)([Graph([(0, 1)]), star])
+
+
+def test_many_graphs_are_counted_in_parts(monkeypatch):
+    X = [random_graph(np.random.default_rng(seed), 9, 0.5) for seed in range(12)]
+    whole = Graphlets(4)(X)
+    most = max(np.bincount(g.edges.ravel()).astype(float) @ np.bincount(g.edges.ravel()) for g in X)
+    monkeypatch.setattr("mercer.kernels.graphs.graphlets._PATHS", most)
+    np.testing.assert_array_equal(Graphlets(4)(X), whole)
+
+
 def test_other_sizes_are_refused():
     with pytest.raises(ValueError, match="size of Graphlets must be 3 or 4; it is 5"):
         Graphlets(5)

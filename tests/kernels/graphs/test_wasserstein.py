@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from graph_samples import graphs, molecules, neighbours, reordered
+from graph_samples import graphs, molecules, neighbours, random_graph, reordered
 from mercer import SVC, Graph, WLSlicedWasserstein
 
 
@@ -63,6 +63,15 @@ def test_the_median_scale_is_taken_from_the_training_graphs():
 def test_errors_are_sentences(make, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         make()
+
+
+def test_large_graphs_take_time_in_proportion():
+    """Copies of a graph side by side have its quantiles."""
+    part = random_graph(np.random.default_rng(0), 400, 0.02)
+    many = 250
+    edges = np.concatenate([part.edges + part.size * i for i in range(many)])
+    large = Graph(edges, part.labels * many, attributes=np.tile(part.attributes, (many, 1)))
+    assert WLSlicedWasserstein(h=1, scale=1.0)([large], [part]).item() == pytest.approx(1.0)
 
 
 def test_new_graphs_need_as_many_attributes():

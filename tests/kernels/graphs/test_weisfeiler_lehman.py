@@ -143,6 +143,10 @@ def test_large_graphs_take_time_in_proportion():
     G, H = Graph(edges, labels), Graph(place[edges], labels[np.argsort(place)])
     K = WLOptimalAssignment(2)([G, H])
     assert (3 * n == K).all()
+    for k in (WeisfeilerLehman(2), WeisfeilerLehman(1, counted="edges")):
+        K = k([G, H])
+        assert (K[0, 0] == K).all()
+        assert K[0, 0] > n
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer import SVC, FromFunction
+from mercer import SVC, FromFunction, _core
 from mercer.gram import Gram
 from mercer.kernels import Kernel, kernel
 from mercer.points import Points
@@ -86,3 +86,20 @@ def test_numbers_are_given_in_the_order_of_names_and_once():
     left, right = numbered(a, b)
     np.testing.assert_array_equal(left.toarray(), [[2, 0], [0, 1]])
     np.testing.assert_array_equal(right.toarray(), [[0, 0]])
+
+
+@given(st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**62 - 1), st.sampled_from([0, 2**61, 2**62 - 1]))))
+def test_the_core_ranks_names_as_sorting_does(names):
+    names = np.array(names, dtype=np.int64)
+    ranks = np.empty(len(names), dtype=np.int32)
+    different, which = np.unique(names, return_inverse=True)
+    assert _core.rank_names(names, ranks) == len(different)
+    np.testing.assert_array_equal(ranks, which)
+
+
+def test_bags_leave_what_they_are_made_of_as_it_is():
+    names, starts = np.array([7, 5, 7]), np.array([0, 3])
+    bags(names, starts)
+    assert (names.tolist(), starts.tolist()) == ([7, 5, 7], [0, 3])
+    with pytest.raises(ValueError, match="ranks have the wrong size"):
+        _core.rank_names(names, np.empty(2, dtype=np.int32))

@@ -21,6 +21,15 @@ def test_lengths_are_bounded_and_parts_make_the_whole():
     np.testing.assert_array_equal(found.number, np.tile(path_counts(*given).number, many))
 
 
+def test_lengths_of_arcs_are_added():
+    given = [np.array(v) for v in RIGHT.values()]
+    found = path_counts(*given, length=np.array([2, 2, 5, 5]))
+    assert np.column_stack(found[1:]).tolist() == [[0, 0, 2, 2], [0, 1, 5, 1], [0, 1, 7, 1], [1, 0, 5, 1], [1, 0, 7, 1]]
+    for length, sentence in (([1], "wrong length"), ([1, 1, 1, -1], "lengths out"), ([2**62] * 4, "lengths out")):
+        with pytest.raises(ValueError, match=sentence):
+            path_counts(*given, length=np.array(length))
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [

@@ -1,6 +1,7 @@
 """Kernels on graphs."""
 
 from mercer.kernels.graphs.graphlets import Graphlets
+from mercer.kernels.graphs.neighbourhood_hash import NeighbourhoodHash
 from mercer.kernels.graphs.propagation import Propagation
 from mercer.kernels.graphs.random_walk import RandomWalk
 from mercer.kernels.graphs.shortest_path import ShortestPath
@@ -9,6 +10,7 @@ from mercer.kernels.graphs.weisfeiler_lehman import WeisfeilerLehman, WLOptimalA
 
 __all__ = [
     "Graphlets",
+    "NeighbourhoodHash",
     "Propagation",
     "RandomWalk",
     "ShortestPath",

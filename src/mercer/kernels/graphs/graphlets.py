@@ -15,6 +15,9 @@ from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.kernels.rules.maps import Applied
 from mercer.points import Pair, Points
+from mercer.points.lazy import cached_property
+
+_PATHS = 3 * 10**7  # of two edges that are held at a time, each with its two ends: a gigabyte
 
 
 @kernel
@@ -35,6 +38,8 @@ class Graphlets(GraphKernel):
     -----
     The counts are exact: from degrees, common neighbours and triangles by the relations of Ahmed et al. (2015), not by
     listing or sampling sets of nodes. Large graphs have many of them; `Graphlets().normalized()` compares their shares.
+    Sets of 4 nodes take memory for each two nodes that share a neighbour, and graphs with more than 30 million paths of
+    two edges, such as stars of 5,500 nodes, are refused.
 
     Examples
     --------
@@ -68,8 +73,20 @@ class Induced:
     size: int
 
     def __call__(self, points: Points) -> np.ndarray:
-        count = _Counter(united(points))
-        return np.column_stack(count.three() if self.size == 3 else count.four())
+        union = united(points)
+        if self.size == 3:
+            return np.column_stack(_Counter(union).three())
+        ends = union.edges[union.edges[:, 0] != union.edges[:, 1]].ravel()
+        degree = np.bincount(ends, minlength=int(union.starts[-1])).astype(np.float64)
+        paths = np.diff(np.concatenate([[0.0], np.cumsum(degree**2)])[union.starts])
+        if (paths > _PATHS).any():
+            i = int(np.argmax(paths))
+            raise ValueError(
+                f"{points.name}[{i}] has {paths[i]:.2g} paths of two edges, most through nodes with many neighbours; "
+                f"Graphlets(size=4) takes up to {_PATHS:,}. Graphlets(size=3) and WeisfeilerLehman take any number."
+            )
+        parts = np.split(np.arange(len(union)), np.flatnonzero(np.diff(np.cumsum(paths) // _PATHS)) + 1)
+        return np.concatenate([np.column_stack(_Counter(Union([union[i] for i in part])).four()) for part in parts])
 
 
 class _Counter:
@@ -83,21 +100,35 @@ class _Counter:
         self.A.data[:] = 1.0  # two directed edges between the same nodes are one here
         self.graph, self._many = np.repeat(np.arange(len(union)), union.sizes), len(union)
         self.degree = np.diff(self.A.indptr).astype(np.float64)
-        self.common = self.A @ self.A  # neighbours that two nodes share
-        self.shared = sparse.coo_array(self.A.multiply(self.common))  # the same, of neighbours: triangles on an edge
-        self.triangles = np.asarray(self.shared.sum(axis=1)).ravel() / 2  # at each node
+
+    @cached_property
+    def common(self) -> Any:
+        """The numbers of neighbours that two nodes share."""
+        return self.A @ self.A
+
+    @cached_property
+    def shared(self) -> Any:
+        """The same of two neighbours: triangles on an edge."""
+        return sparse.coo_array(self.A.multiply(self.common))
 
     def of_nodes(self, values: np.ndarray) -> np.ndarray:
         """Return the sums over the nodes of each graph."""
         return np.bincount(self.graph, values, minlength=self._many)
 
     def three(self) -> list[np.ndarray]:
-        d, triangles = self.degree, self.of_nodes(self.triangles) / 3
+        # Each edge leads to the end of larger degree, so that no node has many ahead; one edge of a triangle closes a
+        # path of the two others (Schank and Wagner, 2005).
+        d, edge = self.degree, self.A.tocoo()
+        rank = np.argsort(np.argsort(d, kind="stable"))
+        ahead = rank[edge.row] < rank[edge.col]
+        up = sparse.csr_array((edge.data[ahead], (edge.row[ahead], edge.col[ahead])), shape=self.A.shape)
+        closed = sparse.coo_array(up.multiply(up @ up))
+        triangles = self._of_pairs(closed, closed.data)
         return [self.of_nodes(d * (d - 1) / 2) - 3 * triangles, triangles]
 
     def four(self) -> list[np.ndarray]:
         # Subgraphs that may have further edges between their nodes, each edge of an arc list twice.
-        d, t = self.degree, self.triangles
+        d, t = self.degree, np.asarray(self.shared.sum(axis=1)).ravel() / 2  # triangles at each node
         edge = self.A.tocoo()
         stars = self.of_nodes(d * (d - 1) * (d - 2) / 6)
         paths = self._of_pairs(edge, (d[edge.row] - 1) * (d[edge.col] - 1)) / 2 - self.of_nodes(t)

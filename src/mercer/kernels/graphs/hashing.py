@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.points.named import bags
+
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FACTOR = np.uint64(0xD6E8FEB86659FD93)
@@ -43,6 +45,15 @@ def sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def names(hashes: np.ndarray) -> np.ndarray:
     """Return hashes as names of features, which have 62 bits."""
     return (hashes >> _SHIFTS[3]).view(np.int64)
+
+
+def copies(counts: Any) -> Any:
+    """Return counts of named features as 0/1 features: one for the first, one for the second ... of each name."""
+    repeats = counts.data.astype(np.int64)
+    copy = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    base = np.repeat(counts.indices.view(np.uint64), repeats)
+    starts = np.concatenate([[0], np.cumsum(repeats)])[counts.indptr]
+    return bags(names(paired(base, copy.view(np.uint64))), starts)
 
 
 def hashed(labels: list[Any], counts: np.ndarray) -> np.ndarray:

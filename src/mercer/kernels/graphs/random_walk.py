@@ -57,7 +57,7 @@ class RandomWalk(GraphKernel):
         check_number(self, "decay", self.decay, closed=True)
 
     def of(self, pair: Pair) -> Any:
-        return pair.through(Walkers(float(self.decay))).call(_Walks(float(self.decay)))
+        return pair.through(Walkers(float(self.decay))).compare(Walks(float(self.decay)))
 
     def _proof(self) -> Proof:
         return self._axiom(
@@ -117,12 +117,15 @@ class Walkers:
 
 
 @dataclass(frozen=True)
-class _Walks:
-    """The sum of the series for two graphs."""
+class Walks:
+    """The sums of the series for graphs of two sets."""
 
     decay: float
 
-    def __call__(self, x: Walker, z: Walker) -> float:
+    def __call__(self, left: Points, right: Points) -> np.ndarray:
+        return np.array([[self._sum(x, z) for z in right.items] for x in left.items])
+
+    def _sum(self, x: Walker, z: Walker) -> float:
         if z.rank < x.rank:
             x, z = z, x
         ratio = self.decay * x.radius * z.radius

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.base import check_integer, kernel
-from mercer.kernels.graphs.base import CountKernel
+from mercer.kernels.base import check_integer, check_number, kernel
+from mercer.kernels.graphs.base import CountKernel, check_bool
 from mercer.kernels.graphs.hashing import names, paired
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
@@ -16,6 +16,8 @@ from mercer.points import Points
 from mercer.points.sets.named import bags
 from mercer.points.sets.paths import path_counts
 
+_UNITS = 10**9  # in which lengths are added: whole numbers, so that equal sums are equal
+_TOTAL = 4e9  # length of all edges of a graph: of twice as many billionths the sum has 63 bits
 _STEPS = 2 * 10**10  # nodes and arcs that searches from all nodes of a graph may visit: a minute
 
 
@@ -32,6 +34,9 @@ class ShortestPath(CountKernel):
     ----------
     longest
         The distance up to which pairs count; None for all. Graphs of more than some ten thousand nodes need one.
+    weighted
+        Whether the distance is the smallest sum of the weights of edges, each rounded to nine decimals, in place of
+        their number. Weights must not be negative.
 
     Examples
     --------
@@ -43,15 +48,19 @@ class ShortestPath(CountKernel):
            [ 8., 24.]])
     """
 
-    longest: int | None = None
+    longest: float | None = None
+    weighted: bool = False
 
     def _validate(self) -> None:
-        if self.longest is not None:
+        check_bool(self, "weighted", self.weighted)
+        if self.longest is not None and self.weighted:
+            check_number(self, "longest", self.longest)
+        elif self.longest is not None:
             check_integer(self, "longest", self.longest, 1)
 
     @property
     def _map(self) -> Paths:
-        return Paths(None if self.longest is None else int(self.longest))
+        return Paths(None if self.longest is None else float(self.longest), bool(self.weighted))
 
     def _proof(self) -> Proof:
         return self._axiom("feature map", "the inner product of the counts of triples (label, label, distance).")
@@ -61,7 +70,8 @@ class ShortestPath(CountKernel):
 class Paths:
     """How many pairs of nodes have two labels and a distance."""
 
-    longest: int | None
+    longest: float | None
+    weighted: bool = False
 
     def __call__(self, points: Points) -> Any:
         union = united(points)
@@ -69,7 +79,9 @@ class Paths:
             _check_size(union, points)
         hashes, label, first = _numbered(union)
         arcs = union.arcs
-        found = path_counts(union.starts, arcs.starts, arcs.target, label, self.longest)
+        longest = None if self.longest is None else round(min(self.longest, 9e9) * (_UNITS if self.weighted else 1))
+        lengths = _lengths(union, points)[arcs.edge] if self.weighted else None
+        found = path_counts(union.starts, arcs.starts, arcs.target, label, longest, lengths)
         offset = first[found.graph]
         ends = paired(hashes[offset + found.start], hashes[offset + found.end])
         starts = np.searchsorted(found.graph, np.arange(len(union) + 1))
@@ -90,6 +102,25 @@ def _numbered(union: Union) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     label = np.empty(len(order), dtype=np.int64)
     label[order] = np.cumsum(new) - 1 - first[owner]
     return labels[new], label, first
+
+
+def _lengths(union: Union, points: Points) -> np.ndarray:
+    """Return the weights of edges as whole numbers of billionths."""
+    graph = np.repeat(np.arange(len(union)), np.diff(union.edge_starts))
+    if (union.weights < 0).any():
+        at = int(np.argmin(union.weights))
+        raise ValueError(
+            f"{points.name}[{graph[at]}] has an edge of weight {union.weights[at]:g}; ShortestPath(weighted=True) "
+            "takes weights for lengths, which are >= 0."
+        )
+    total = np.bincount(graph, union.weights, minlength=len(union))
+    if (total > _TOTAL).any():
+        i = int(np.argmax(total))
+        raise ValueError(
+            f"the weights of {points.name}[{i}] have the sum {total[i]:g}; ShortestPath(weighted=True) takes up to "
+            f"{_TOTAL:g}: divide the weights of all graphs by the same number."
+        )
+    return np.rint(union.weights * _UNITS).astype(np.int64)
 
 
 def _check_size(union: Union, points: Points) -> None:

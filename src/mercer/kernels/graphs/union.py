@@ -129,7 +129,7 @@ class Union(Sequence[Graph]):
         edge = np.concatenate([np.arange(len(a)), back])
         backward = np.concatenate([np.zeros(len(a), dtype=bool), self.directed[back]])
         order = np.argsort(source, kind="stable")
-        starts = np.searchsorted(source[order], np.arange(self.starts[-1] + 1))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=int(self.starts[-1])))])
         return Arcs(starts, source[order], target[order], edge[order], backward[order])
 
 

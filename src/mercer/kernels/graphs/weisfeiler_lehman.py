@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, kernel
 from mercer.kernels.graphs.base import CountKernel, check_bool
-from mercer.kernels.graphs.hashing import mixed, names, paired, sums
+from mercer.kernels.graphs.hashing import copies, mixed, names, paired, sums
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
@@ -139,12 +139,7 @@ class Copies:
 
     def __call__(self, points: Points) -> Any:
         union = united(points)
-        counts = bags(*_by_graph(colours(union, self.h, self.edge_labels), union.starts))
-        repeats = counts.data.astype(np.int64)
-        copy = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        base = np.repeat(counts.indices.view(np.uint64), repeats)
-        starts = np.concatenate([[0], np.cumsum(repeats)])[counts.indptr]
-        return bags(names(paired(base, copy.view(np.uint64))), starts)
+        return copies(bags(*_by_graph(colours(union, self.h, self.edge_labels), union.starts)))
 
 
 def colours(union: Union, h: int, edge_labels: bool = False) -> list[np.ndarray]:
@@ -154,8 +149,9 @@ def colours(union: Union, h: int, edge_labels: bool = False) -> list[np.ndarray]
     arc = arcs.backward.astype(np.uint64)
     if edge_labels:
         arc = paired(union.edge_labels[arcs.edge], arc)
+    alike = len(arc) > 0 and bool((arc == arc[0]).all())  # then nodes are hashed, which are fewer than arcs
     for _ in range(h):
-        seen = paired(rounds[-1][arcs.target], arc)
+        seen = paired(rounds[-1], arc[:1])[arcs.target] if alike else paired(rounds[-1][arcs.target], arc)
         rounds.append(paired(rounds[-1], sums(seen, arcs.starts)))
     return rounds
 

@@ -227,7 +227,7 @@ def _pairs(edges: Any) -> np.ndarray:
 def _check_ends(edges: np.ndarray, size: int) -> None:
     if not 0 <= size < _NODES:
         raise ValueError(f"a graph has from 0 to {_NODES - 1:,} nodes, not {size:,}.")
-    if edges.size and (edges.min() < 0 or edges.max() >= size):
+    if edges.size and int(edges.view(np.uint64).max()) >= size:  # negative numbers are large ones there
         at = int(np.argmax(((edges < 0) | (edges >= size)).any(axis=1)))
         i, j = edges[at].tolist()
         wrong = i if not 0 <= i < size else j

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer import _core
+
 NAMES = 2**62  # columns of a matrix whose columns are names
 _NUMBERS = 2**31 - 1  # columns that can be numbered in the core
 
@@ -38,7 +40,7 @@ def bags(names: np.ndarray, starts: np.ndarray, values: np.ndarray | None = None
     """
     values = np.ones(len(names)) if values is None else np.asarray(values, dtype=np.float64)
     rows = sparse.csr_array(
-        (values, np.asarray(names, np.int64), np.asarray(starts, np.int64)), shape=(len(starts) - 1, NAMES)
+        (values, np.array(names, np.int64), np.array(starts, np.int64)), shape=(len(starts) - 1, NAMES)
     )
     rows.sum_duplicates()
     return rows
@@ -60,9 +62,11 @@ def numbered(*matrices: Any) -> list[sparse.csr_array]:
     >>> a.toarray(), b.toarray()
     (array([[0., 1., 1.]]), array([[1., 0., 1.]]))
     """
-    names = np.unique(np.concatenate([m.indices for m in matrices]))
-    width = max(1, len(names))
+    names = np.concatenate([m.indices for m in matrices])
+    columns = np.empty(len(names), dtype=np.int32)
+    width = max(1, _core.rank_names(names, columns))
+    parts = np.split(columns, np.cumsum([len(m.indices) for m in matrices])[:-1])
     return [
-        sparse.csr_array((m.data, np.searchsorted(names, m.indices), m.indptr), shape=(m.shape[0], width))
-        for m in matrices
+        sparse.csr_array((m.data, part, m.indptr), shape=(m.shape[0], width))
+        for m, part in zip(matrices, parts, strict=True)
     ]

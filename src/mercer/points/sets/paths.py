@@ -21,7 +21,12 @@ class PathCounts(NamedTuple):
 
 
 def path_counts(
-    starts: np.ndarray, arc_starts: np.ndarray, target: np.ndarray, label: np.ndarray, longest: int | None = None
+    starts: np.ndarray,
+    arc_starts: np.ndarray,
+    target: np.ndarray,
+    label: np.ndarray,
+    longest: int | None = None,
+    length: np.ndarray | None = None,
 ) -> PathCounts:
     """Return the counts of shortest paths between different nodes, in the order of graphs.
 
@@ -37,6 +42,8 @@ def path_counts(
         The label of each node, counted from 0 within its graph.
     longest
         The length up to which paths count; None for all.
+    length
+        The length of each arc, a whole number >= 0; None for 1.
 
     Examples
     --------
@@ -46,8 +53,10 @@ def path_counts(
     [[0, 0, 1, 2], [0, 1, 1, 1], [0, 1, 2, 1], [1, 0, 1, 1], [1, 0, 2, 1]]
     """
     nodes, begin, end, named = (np.ascontiguousarray(a, dtype=np.int64) for a in (starts, arc_starts, target, label))
-    most = len(label) if longest is None else longest
+    far = None if length is None else np.ascontiguousarray(length, dtype=np.int64)
+    most = np.iinfo(np.int64).max if longest is None else longest
     parts = run(
-        lambda part: _core.path_counts(nodes, begin, end, named, part.start, part.stop, most), shares(len(starts) - 1)
+        lambda part: _core.path_counts(nodes, begin, end, named, part.start, part.stop, most, far),
+        shares(len(starts) - 1),
     )
     return PathCounts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
