@@ -14,8 +14,8 @@ from mercer.kernels.graphs.base import GraphKernel
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.kernels.rules.maps import Applied
+from mercer.machine.lazy import cached_property
 from mercer.points import Pair, Points
-from mercer.points.lazy import cached_property
 
 _PATHS = 3 * 10**7  # of two edges that are held at a time, each with its two ends: a gigabyte
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.points.named import bags
+from mercer.points.sets.named import bags
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
