@@ -67,7 +67,7 @@ def test_slopes_are_those_of_the_value(kernel):
 
 def test_slopes_count_the_jitter(monkeypatch):
     """Without noise the diagonal is a multiple of the trace, which moves with the kernel; the noise does nothing."""
-    monkeypatch.setattr(gp, "_FLOOR", 1e11)  # enough to see differences above rounding
+    monkeypatch.setattr(gp, "LEAST", 1e11 * np.finfo(float).eps)  # enough to see differences above rounding
     doubled = np.vstack([X, X[:5]])
     targets = np.vstack([Y, Y[:5] + 0.1])
     evidence = Evidence(Points(doubled), targets)
