@@ -179,9 +179,17 @@ def kmers(sequences: Sequences, low: int, high: int) -> sparse.csr_array:
     >>> kmers(letters(Points(["banana"])), 2, 2).data  # an, ba and na
     array([2., 1., 2.])
     """
-    lengths = sequences.lengths
-    counts = sum((np.maximum(lengths - k + 1, 0) for k in range(low, high + 1)), np.zeros_like(lengths))
-    starts = _starts(counts)
+    names, counts = kmer_names(sequences, low, high)
+    return bags(names, _starts(counts.sum(axis=1)))
+
+
+def kmer_names(sequences: Sequences, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the name of each run of letters, and how many there are: a row for each sequence, a column for a length.
+
+    Names are in the order of sequences, of each in that of lengths, and of each of these in that of places.
+    """
+    counts = np.maximum(sequences.lengths[:, None] - np.arange(low, high + 1) + 1, 0)
+    starts = _starts(counts.sum(axis=1))
     names = np.empty(starts[-1], np.int64)
     n = len(sequences)
     step = max(1, -(-n // cores()))
@@ -194,7 +202,7 @@ def kmers(sequences: Sequences, low: int, high: int) -> sparse.csr_array:
         )
 
     run(fill, range(0, n, step))
-    return bags(names, starts)
+    return names, counts
 
 
 # -- statistics of pairs ----------------------------------------------------------------------------------
