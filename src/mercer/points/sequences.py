@@ -18,7 +18,7 @@ from scipy import sparse
 from mercer import _core
 from mercer.points.named import bags
 from mercer.points.points import Points
-from mercer.points.threads import cores, run
+from mercer.points.threads import cores, run, stop
 
 Kind = Literal["text", "bytes", "tokens"]
 
@@ -234,7 +234,7 @@ class WindowSums(Rule):
 
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         weights = np.array(self.weights, np.uint64)
-        _core.window_sums(x.letters, x.starts, z.letters, z.starts, self.length, weights, out)
+        _core.window_sums(x.letters, x.starts, z.letters, z.starts, self.length, weights, stop(), out)
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Recurrence(Rule):
 
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         given = np.array(self.parameters, np.float64)
-        _core.recurrence(_RECURRENCES.index(self.kind), given, x.letters, x.starts, z.letters, z.starts, out)
+        _core.recurrence(_RECURRENCES.index(self.kind), given, x.letters, x.starts, z.letters, z.starts, stop(), out)
 
 
 _RECURRENCES = ("subsequences", "local alignments", "best alignment", "edits")  # in the order of the core
@@ -261,7 +261,7 @@ class SharedRuns(Rule):
 
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         weights = np.array(self.runs), np.array(self.shifts)
-        _core.shared_runs(x.letters, x.starts, z.letters, z.starts, *weights, out)
+        _core.shared_runs(x.letters, x.starts, z.letters, z.starts, *weights, stop(), out)
 
 
 # -- series -----------------------------------------------------------------------------------------------
@@ -327,5 +327,5 @@ class Alignments:
             )
         out = np.empty((x.shape[0], z.shape[0]))
         unit = 2**-0.5 / self.scale
-        _core.align(self.divisible, x.places * unit, x.starts, z.places * unit, z.starts, out)
+        _core.align(self.divisible, x.places * unit, x.starts, z.places * unit, z.starts, stop(), out)
         return out
