@@ -24,11 +24,6 @@ def test_the_feature_map(X, Z, degree):
         np.testing.assert_allclose((phi.transform(X) @ phi.transform(Z).T).toarray(), slow(X, Z), rtol=1e-12)
 
 
-def test_shifts_have_no_feature_map():
-    with pytest.raises(TypeError, match=r"WeightedDegree\(shift=2\) compares .* or shift=0"):
-        WeightedDegree(3, shift=2).feature_map()
-
-
 @pytest.mark.parametrize("shift", [1, 2, 5, 40])
 def test_shifts_keep_it_positive(shift):
     spectrum = 1 + sum(np.cos(s * np.linspace(0, np.pi, 20_001)) / (s + 1) for s in range(1, shift + 1))

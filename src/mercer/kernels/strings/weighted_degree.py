@@ -61,11 +61,8 @@ class WeightedDegree(Kernel):
         return pair.through(letters).compare(SharedRuns(tuple(runs), shifts))
 
     def feature_map(self) -> Any:
-        if self.shift:
-            raise TypeError(
-                f"{self!r} compares substrings at different places, for which no sparse feature map is known; use the "
-                "kernel itself, or shift=0."
-            )
+        if self.shift:  # substrings at different places: no sparse map is known
+            return super().feature_map()
         return NamedFeatures(PlacedKmers(int(self.degree)))
 
     def _proof(self) -> Proof:
