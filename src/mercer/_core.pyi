@@ -185,6 +185,7 @@ def window_sums(
     right_starts: NDArray[Any],
     length: int,
     weights: NDArray[Any],
+    stop: NDArray[Any],
     out: _Floats,
 ) -> None: ...
 def recurrence(
@@ -194,6 +195,7 @@ def recurrence(
     left_starts: NDArray[Any],
     right_letters: NDArray[Any],
     right_starts: NDArray[Any],
+    stop: NDArray[Any],
     out: _Floats,
 ) -> None: ...
 def shared_runs(
@@ -203,6 +205,7 @@ def shared_runs(
     right_starts: NDArray[Any],
     runs: _Floats,
     shifts: _Floats,
+    stop: NDArray[Any],
     out: _Floats,
 ) -> None: ...
 def align(
@@ -211,6 +214,7 @@ def align(
     left_starts: NDArray[Any],
     right: _Floats,
     right_starts: NDArray[Any],
+    stop: NDArray[Any],
     out: _Floats,
 ) -> None: ...
 def rank_names(names: NDArray[Any], ranks: NDArray[Any]) -> int: ...

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer import RBF, Gram
 from mercer.machine import threads
@@ -57,6 +58,26 @@ def test_an_error_of_a_task_reaches_the_caller_and_the_pool_survives():
     with pytest.raises(ValueError, match="task 3"):
         threads.run(fail, range(8))
     assert threads.run(lambda i: i, range(8)) == list(range(8))
+
+
+def test_tasks_that_run_while_another_fails_are_told_to_stop():
+    begun, told = threading.Event(), threading.Event()
+
+    def task(i):
+        if i == 0:
+            begun.wait(timeout=30)
+            raise ValueError("task 0")
+        stop = threads.stop()
+        begun.set()
+        for _ in range(3000):
+            if stop[0]:
+                return told.set()
+            time.sleep(0.01)
+
+    with threadpool_limits(2), pytest.raises(ValueError, match="task 0"):
+        threads.run(task, range(2))
+    assert told.wait(timeout=30)
+    assert not threads.stop()[0]
 
 
 def test_threads_of_the_caller_s_own():

@@ -12,6 +12,20 @@ inline constexpr int diagonals = 8;
 // Empty rows above and below a batch, which diagonals that begin or end in it reach.
 inline constexpr int margin = 8;
 
+// Whom a long computation asks now and then whether it shall go on; a no is an exception.
+struct Watch {
+  void (*ask)(const Watch&) = nullptr;
+  i64 done = 0;  // steps since the last question
+};
+// Steps, of some nanoseconds each, between two questions.
+inline constexpr i64 patience = i64(1) << 22;
+// Internal to each file: one compiled for a newer processor must not stand in for the others.
+static inline void step(Watch& watch, i64 steps) {
+  if ((watch.done += steps) < patience) return;
+  watch.done = 0;
+  watch.ask(watch);
+}
+
 // One left string against a batch of right ones, `width / diagonals` of them. Row j of `right` has the letters j, ...,
 // j + 7 of each. A window is `length` letters that begin at a letter; a right window that is none has 0x80 in `dead`.
 struct Windows {
@@ -38,6 +52,7 @@ struct Sequences {
   const i64 *right = nullptr, *lengths = nullptr;
   i64 most = 0;
   const double* parameters = nullptr;
+  Watch* watch = nullptr;
   double* work = nullptr;
   double* out = nullptr;  // one for each lane
 };
@@ -50,6 +65,7 @@ struct Series {
   const i64* lengths = nullptr;
   i64 most = 0, dimension = 0;
   bool divisible = true;
+  Watch* watch = nullptr;
   double* work = nullptr;
   double* out = nullptr;
 };

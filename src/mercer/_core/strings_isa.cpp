@@ -168,35 +168,63 @@ inline Mask letters_at(const Sequences& s, i64 j) {
   return v;
 }
 
-// All subsequences of p letters that both have, each decayed by the letters it spans in both (Lodhi et al., 2002).
-// `table` has K'_l(i - 1, j) of l = 1, ..., p - 1.
+// All subsequences of p letters that both have, or of up to p, each decayed by the letters it spans in both (Lodhi et
+// al., 2002). `table` has K'_l(i - 1, j) of l = 1, ..., p - 1. What a row carries along lies in registers where P is p, in
+// memory where P is 0.
+template <int P>
 void subsequences(const Sequences& s) {
-  const i64 p = i64(s.parameters[0]);
+  const i64 p = P ? P : i64(s.parameters[0]);
   const D decay = splat<double>(s.parameters[1]), square = decay * decay;
-  double *table = s.work, *before = table + s.most * (p - 1) * W, *run = before + p * W;
+  const bool blended = s.parameters[2] != 0;
+  double *table = s.work, *rest = table + s.most * (p - 1) * W;
+  D held[P ? 2 * P : 1];
+  const auto before = [&](i64 l) {  // K'_l(i - 1, j - 1)
+    if constexpr (P > 0) return held[l];
+    else return load<double>(rest + l * W);
+  };
+  const auto run = [&](i64 l) {  // K''_l(i, j - 1)
+    if constexpr (P > 0) return held[P + l];
+    else return load<double>(rest + (p + l) * W);
+  };
+  const auto set = [&](i64 at, D v) {
+    if constexpr (P > 0) held[at] = v;
+    else store<double>(rest + at * W, v);
+  };
   for (i64 i = 0; i < s.most * (p - 1) * W; ++i) table[i] = 0;
   D total{};
   for (i64 i = 0; i < s.count; ++i) {
-    for (i64 k = 0; k < p * W; ++k) {
-      before[k] = k < W;  // K'_0 is 1
-      run[k] = 0;
-    }
+    step(*s.watch, s.most * p);
+    for (i64 l = 0; l < 2 * p; ++l) set(l, splat<double>(l == 0 ? 1.0 : 0.0));  // K'_0 is 1
     const Mask letter = splat_bits<double>(s.left[i]);
     for (i64 j = 0; j < s.most; ++j) {
-      const Mask equal = letters_at(s, j) == letter;
-      const D step = equal ? square : D{};
+      const D both = letters_at(s, j) == letter ? square : D{};
       double* row = table + j * (p - 1) * W;
-      total += step * load<double>(before + (p - 1) * W);
+      D ends = before(p - 1);
+      if (blended)
+        for (i64 l = 0; l < p - 1; ++l) ends += before(l);
+      total += both * ends;
       for (i64 l = p - 1; l > 0; --l) {
         const D up = load<double>(row + (l - 1) * W);
-        const D along = decay * load<double>(run + l * W) + step * load<double>(before + (l - 1) * W);
-        store<double>(run + l * W, along);
+        const D along = decay * run(l) + both * before(l - 1);
+        set(p + l, along);
         store<double>(row + (l - 1) * W, decay * up + along);
-        store<double>(before + l * W, up);
+        set(l, up);
       }
     }
   }
   store<double>(s.out, total);
+}
+
+void subsequences(const Sequences& s) {
+  switch (i64(s.parameters[0])) {
+    case 1: return subsequences<1>(s);
+    case 2: return subsequences<2>(s);
+    case 3: return subsequences<3>(s);
+    case 4: return subsequences<4>(s);
+    case 5: return subsequences<5>(s);
+    case 6: return subsequences<6>(s);
+    default: return subsequences<0>(s);
+  }
 }
 
 // The logarithm of the sum over all local alignments of exp(beta score) (Saigo et al., 2004). The sums are divided by
@@ -209,6 +237,7 @@ void local_alignments(const Sequences& s) {
   for (i64 i = 0; i < 3 * s.most * W; ++i) sums[i] = 0;
   D total{}, one = splat<double>(1.0), divided{};
   for (i64 i = 0; i < s.count; ++i) {
+    step(*s.watch, s.most);
     const Mask letter = splat_bits<double>(s.left[i]);
     D diagonal{}, beside{}, along{};  // sums at (i - 1, j - 1), pairs and vertical gaps at (i, j - 1), horizontal ones
     for (i64 j = 0; j < s.most; ++j) {
@@ -250,6 +279,7 @@ void best_alignment(const Sequences& s) {
   }
   D top{};
   for (i64 i = 0; i < s.count; ++i) {
+    step(*s.watch, s.most);
     const Mask letter = splat_bits<double>(s.left[i]);
     D diagonal{}, beside{}, along = never;
     for (i64 j = 0; j < s.most; ++j) {
@@ -274,6 +304,7 @@ void edits(const Sequences& s) {
   double* row = s.work;  // distances of the first i letters to the first j, j = 0, ..., most
   for (i64 j = 0; j <= s.most; ++j) store<double>(row + j * W, splat<double>(double(j)));
   for (i64 i = 0; i < s.count; ++i) {
+    step(*s.watch, s.most);
     const Mask letter = splat_bits<double>(s.left[i]);
     D diagonal = load<double>(row), beside = splat<double>(double(i + 1));
     store<double>(row, beside);
@@ -288,33 +319,59 @@ void edits(const Sequences& s) {
   for (int k = 0; k < W; ++k) s.out[k] = row[s.lengths[k] * W + k];
 }
 
-// The logarithm of the sum over all alignments of two series of the product of local kernel values (Cuturi, 2011).
+// A number v 2^e of any size: v from 1 to 2, e whole.
+struct Wide {
+  D v, e;
+};
+
+inline D at(const Wide& w, D e) {  // w / 2^e of w that is not much larger
+  return scale_by_power<double>(w.v, max<double>(w.e - e, splat<double>(-1080.0)));
+}
+inline Wide wide(D v, D e) {
+  const Mask bits = reinterpret_cast<Mask>(v);
+  const D power = __builtin_convertvector((bits >> 52) - 1023, D);
+  return {reinterpret_cast<D>((bits & ((i64(1) << 52) - 1)) | (i64(1023) << 52)), e + power};
+}
+
+// The logarithm of the sum over all alignments of two series of the product of local kernel values (Cuturi, 2011). Sums of
+// neighbouring cells may be far apart, so that each has a power of two of its own.
 void align(const Series& s) {
   const Exponent<double> power(1, 0);
-  const auto exponential = [&](D v) { return power(max<double>(v, splat<double>(-800.0))); };  // 0 from there on
-  const D never = splat<double>(-1e300);
-  double* row = s.work;  // of the first i places against the first j, j = 0, ..., most
-  for (i64 j = 0; j <= s.most; ++j) store<double>(row + j * W, j ? never : D{});
+  const D never = splat<double>(-1e18);  // the exponent of nothing
+  const D farthest = splat<double>(1e9);  // squared distances from which on a local value is as good as zero
+  double* row = s.work;  // of the first i places against the first j, j = 0, ..., most: v and e
+  for (i64 j = 0; j <= s.most; ++j) {
+    store<double>(row + 2 * j * W, splat<double>(1.0));
+    store<double>(row + (2 * j + 1) * W, j ? never : D{});
+  }
   for (i64 i = 0; i < s.count; ++i) {
-    D diagonal = load<double>(row), beside = never;
-    store<double>(row, never);
+    step(*s.watch, s.most * (s.dimension + 8));  // a cell costs as much as 8 numbers of its places
+    Wide diagonal{load<double>(row), load<double>(row + W)}, beside{splat<double>(1.0), never};
+    store<double>(row + W, never);
     for (i64 j = 0; j < s.most; ++j) {
       D square{};
       for (i64 d = 0; d < s.dimension; ++d) {
         const D apart = load<double>(s.right + (j * s.dimension + d) * W) - splat<double>(s.left[i * s.dimension + d]);
         square += apart * apart;
       }
-      D local = -square;
-      if (s.divisible) local -= log<double>(splat<double>(2.0) - exponential(-square));
-      const D up = load<double>(row + (j + 1) * W);
-      const D most = max<double>(diagonal, max<double>(up, beside));
-      beside = local + most +
-               log<double>(exponential(diagonal - most) + exponential(up - most) + exponential(beside - most));
+      square = min<double>(square, farthest);
+      // exp(-square) = 2^n exp(r)
+      const D n = (6755399441055744.0 - square * 1.4426950408889634074) - 6755399441055744.0;
+      D local = power((-square - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6);
+      if (s.divisible) local /= 2.0 - scale_by_power<double>(local, max<double>(n, splat<double>(-1080.0)));
+      double* here = row + 2 * (j + 1) * W;
+      const Wide up{load<double>(here), load<double>(here + W)};
+      const D most = max<double>(diagonal.e, max<double>(up.e, beside.e));
+      beside = wide(local * ((at(diagonal, most) + at(up, most)) + at(beside, most)), most + n);
       diagonal = up;
-      store<double>(row + (j + 1) * W, beside);
+      store<double>(here, beside.v);
+      store<double>(here + W, beside.e);
     }
   }
-  for (int k = 0; k < W; ++k) s.out[k] = row[s.lengths[k] * W + k];
+  for (int k = 0; k < W; ++k) {
+    const double* end = row + 2 * s.lengths[k] * W + k;
+    s.out[k] = std::log(end[0]) + end[W] * 0.69314718055994530942;
+  }
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -23,6 +23,24 @@ using Matrix = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig, nb::ndim
 
 const Strings* chosen = nullptr;
 
+using Stop = Flat<const std::uint8_t>;
+
+// Ends a computation without the GIL. In the main thread Python knows of Ctrl-C; in another one the caller, who waits for
+// it, sets `stop`.
+struct Interrupts : Watch {
+  const std::uint8_t* stop;
+
+  explicit Interrupts(const Stop& given) : stop(given.data()) {
+    if (given.shape(0) != 1) throw std::invalid_argument("stop is one byte");
+    ask = [](const Watch& watch) {
+      if (__atomic_load_n(static_cast<const Interrupts&>(watch).stop, __ATOMIC_RELAXED))
+        throw std::runtime_error("stopped by the caller");
+      nb::gil_scoped_acquire python;
+      if (PyErr_CheckSignals()) throw nb::python_error();
+    };
+  }
+};
+
 // Sequences of letters, one after the other.
 template <class T>
 struct Ragged {
@@ -196,7 +214,8 @@ struct Batch {
 
 // The same one pair at a time, for alphabets, lengths and weights that do not fit into bytes.
 template <class T>
-void one_by_one(const Ragged<T>& left, const Ragged<T>& right, i64 g, const double* weights, double* out) {
+void one_by_one(const Ragged<T>& left, const Ragged<T>& right, i64 g, const double* weights, Watch& watch,
+                double* out) {
   for (i64 a = 0; a < left.count; ++a)
     for (i64 b = 0; b < right.count; ++b) {
       const i64 n = left.length(a), m = right.length(b);
@@ -206,6 +225,7 @@ void one_by_one(const Ragged<T>& left, const Ragged<T>& right, i64 g, const doub
         for (i64 c = g - n; c <= m - g; ++c) {
           i64 i = c < 0 ? -c : 0, equal = 0;
           const i64 end = std::min(n, m - c);
+          step(watch, end - i);
           for (i64 k = i; k < end; ++k) {
             equal += x[k] == z[k + c];
             if (k - i < g - 1) continue;
@@ -219,7 +239,9 @@ void one_by_one(const Ragged<T>& left, const Ragged<T>& right, i64 g, const doub
 
 template <class T>
 void window_sums(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<const T> right_letters,
-                 Flat<const i64> right_starts, i64 g, Flat<const std::uint64_t> weights, Matrix<double> out) {
+                 Flat<const i64> right_starts, i64 g, Flat<const std::uint64_t> weights, Stop stop,
+                 Matrix<double> out) {
+  Interrupts watch(stop);
   const Ragged<T> left(left_letters, left_starts), right(right_letters, right_starts);
   if (g < 1 || i64(weights.shape(0)) != g + 1 || i64(out.shape(0)) != left.count || i64(out.shape(1)) != right.count)
     throw std::invalid_argument("there is a weight for each number of equal letters, and out has a place for each pair");
@@ -231,7 +253,7 @@ void window_sums(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<c
   const int alphabet = narrow && chosen->windows ? as_bytes(left, right, x, z) : 255;
   if (alphabet == 255) {
     const std::vector<double> each(w, w + g + 1);
-    return one_by_one(left, right, g, each.data(), out.data());
+    return one_by_one(left, right, g, each.data(), watch, out.data());
   }
   std::uint64_t largest = *std::max_element(w, w + g + 1);
   int planes = 1;
@@ -257,6 +279,7 @@ void window_sums(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<c
     task.first = int(first);
     task.out = totals.data();
     for (const Piece& row : rows) {
+      step(watch, 1 + row.windows * task.most / 128);  // that many at a time
       task.left = x.data() + row.start;
       task.left_moves = four ? steps.data() + row.start : nullptr;
       task.count = row.windows;
@@ -289,11 +312,12 @@ void in_batches(const i64* starts, i64 count, Do&& work) {
 
 template <class T>
 void recurrence(int kind, Flat<const double> parameters, Flat<const T> left_letters, Flat<const i64> left_starts,
-                Flat<const T> right_letters, Flat<const i64> right_starts, Matrix<double> out) {
+                Flat<const T> right_letters, Flat<const i64> right_starts, Stop stop, Matrix<double> out) {
+  Interrupts watch(stop);
   const Ragged<T> left(left_letters, left_starts), right(right_letters, right_starts);
   const i64 given = i64(parameters.shape(0));
   const double* p = parameters.data();
-  if (kind < 0 || kind > 3 || given < (kind == 0 ? 2 : kind < 3 ? 4 : 0) || (kind == 0 && !(p[0] >= 1)) ||
+  if (kind < 0 || kind > 3 || given < (kind == 0 ? 3 : kind < 3 ? 4 : 0) || (kind == 0 && !(p[0] >= 1)) ||
       i64(out.shape(0)) != left.count || i64(out.shape(1)) != right.count)
     throw std::invalid_argument("a recurrence has a kind from 0 to 3, its parameters and a place for each pair");
   nb::gil_scoped_release release;
@@ -311,6 +335,7 @@ void recurrence(int kind, Flat<const double> parameters, Flat<const T> left_lett
     task.lengths = lengths;
     task.most = most;
     task.parameters = p;
+    task.watch = &watch;
     task.work = work.data();
     task.out = found.data();
     for (i64 i = 0; i < left.count; ++i) {
@@ -323,7 +348,8 @@ void recurrence(int kind, Flat<const double> parameters, Flat<const T> left_lett
 }
 
 void align(bool divisible, Matrix<const double> left, Flat<const i64> left_starts, Matrix<const double> right,
-           Flat<const i64> right_starts, Matrix<double> out) {
+           Flat<const i64> right_starts, Stop stop, Matrix<double> out) {
+  Interrupts watch(stop);
   const i64 n = i64(left_starts.shape(0)) - 1, m = i64(right_starts.shape(0)) - 1, d = i64(left.shape(1));
   const i64 *from = left_starts.data(), *to = right_starts.data();
   if (n < 0 || m < 0 || d < 1 || i64(right.shape(1)) != d || !std::is_sorted(from, from + n + 1) ||
@@ -338,13 +364,14 @@ void align(bool divisible, Matrix<const double> left, Flat<const i64> left_start
     for (i64 k = 0; k < size; ++k)
       for (i64 j = 0; j < lengths[k] * d; ++j)
         z[std::size_t(j * lanes + k)] = right.data()[to[order[k]] * d + j];
-    work.resize(std::size_t((most + 1) * lanes));
+    work.resize(std::size_t(2 * (most + 1) * lanes));
     Series task;
     task.right = z.data();
     task.lengths = lengths;
     task.most = most;
     task.dimension = d;
     task.divisible = divisible;
+    task.watch = &watch;
     task.work = work.data();
     task.out = found.data();
     for (i64 i = 0; i < n; ++i) {
@@ -361,7 +388,9 @@ void align(bool divisible, Matrix<const double> left, Flat<const i64> left_start
 // The sum over all pairs of places of weight[|difference|] times run[number of equal letters from there on].
 template <class T>
 void shared_runs(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<const T> right_letters,
-                 Flat<const i64> right_starts, Flat<const double> runs, Flat<const double> shifts, Matrix<double> out) {
+                 Flat<const i64> right_starts, Flat<const double> runs, Flat<const double> shifts, Stop stop,
+                 Matrix<double> out) {
+  Interrupts watch(stop);
   const Ragged<T> left(left_letters, left_starts), right(right_letters, right_starts);
   const i64 longest = i64(runs.shape(0)) - 1, shift = i64(shifts.shape(0)) - 1;
   if (longest < 0 || shift < 0 || i64(out.shape(0)) != left.count || i64(out.shape(1)) != right.count)
@@ -375,6 +404,7 @@ void shared_runs(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<c
       for (i64 s = -shift; s <= shift; ++s) {  // x at i against z at i + s
         double here = 0;
         i64 run = 0;
+        step(watch, std::min(n, m) + 1);
         for (i64 i = std::min(n, m - s) - 1; i >= 0 && i + s >= 0; --i) {
           run = x[i] == z[i + s] ? std::min(run + 1, longest) : 0;
           here += runs.data()[run];
@@ -391,13 +421,13 @@ void bind(nb::module_& module) {
              "out"_a.noconvert());
   module.def("window_sums", &window_sums<T>, "left_letters"_a.noconvert(), "left_starts"_a.noconvert(),
              "right_letters"_a.noconvert(), "right_starts"_a.noconvert(), "length"_a, "weights"_a.noconvert(),
-             "out"_a.noconvert());
+             "stop"_a.noconvert(), "out"_a.noconvert());
   module.def("recurrence", &recurrence<T>, "kind"_a, "parameters"_a.noconvert(), "left_letters"_a.noconvert(),
              "left_starts"_a.noconvert(), "right_letters"_a.noconvert(), "right_starts"_a.noconvert(),
-             "out"_a.noconvert());
+             "stop"_a.noconvert(), "out"_a.noconvert());
   module.def("shared_runs", &shared_runs<T>, "left_letters"_a.noconvert(), "left_starts"_a.noconvert(),
              "right_letters"_a.noconvert(), "right_starts"_a.noconvert(), "runs"_a.noconvert(),
-             "shifts"_a.noconvert(), "out"_a.noconvert());
+             "shifts"_a.noconvert(), "stop"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace
@@ -411,7 +441,7 @@ void bind_strings(nb::module_& module, [[maybe_unused]] const std::string& isa) 
   bind<std::int32_t>(module);
   bind<i64>(module);
   module.def("align", &align, "divisible"_a, "left"_a.noconvert(), "left_starts"_a.noconvert(), "right"_a.noconvert(),
-             "right_starts"_a.noconvert(), "out"_a.noconvert());
+             "right_starts"_a.noconvert(), "stop"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace mercer

@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.features.monomials import Monomials
+from mercer.features.named import NamedFeatures
 
 _MONOMIALS = 10**7  # of one point: more are not computed to learn how many features there are
 _COMPARED = 16  # points at which a feature map is compared with its kernel
@@ -115,6 +116,9 @@ def exact_features(kernel: Any, X: Any, most: int) -> np.ndarray | None:
         found = deepcopy(kernel.feature_map())  # a transformer of the user's stays as it is
         monomials = [p for p in (found, *found.get_params().values()) if isinstance(p, Monomials)]
         if any(Monomials.count(wide, p.degree, p.exact) > _MONOMIALS for p in monomials):
+            return None
+        named = any(isinstance(p, NamedFeatures) for p in (found, *found.get_params().values()))
+        if named and found.fit(X[:_COMPARED]).transform(X[:1]).shape[1] > most:  # all points have no fewer
             return None
         if found.fit(X).transform(X[:1]).shape[1] > most:
             return None

@@ -16,6 +16,7 @@ from functools import cache, wraps
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+import numpy as np
 from threadpoolctl import LibController, ThreadpoolController, register
 
 from mercer import _core
@@ -23,6 +24,7 @@ from mercer.machine.warn import warn
 
 _lock = threading.Lock()
 _here = threading.local()
+_GO = np.zeros(1, np.uint8)  # of a thread that nobody has told to stop
 _pool: ThreadPoolExecutor | None = None
 _size = 0  # threads of the pool, at most
 _limit: int | None = None  # what threadpoolctl has set
@@ -50,12 +52,29 @@ def limit() -> int:
 def run(task: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """Apply `task` to each argument, on all cores when there is more than one of both.
 
-    Inside a task the call runs in place: a thread that waited for its own pool would wait for ever.
+    Inside a task the call runs in place: a thread that waited for its own pool would wait for ever. Where the caller is
+    interrupted, or a task fails, others do not begin, and those that have asked for `stop` end soon.
     """
     arguments = list(arguments)
     if len(arguments) <= 1 or inside() or cores() == 1:
         return [task(a) for a in arguments]
-    return list(_workers().map(task, arguments))
+    asked = np.zeros(1, np.uint8)
+
+    def told(argument: Any) -> Any:
+        _here.stop = asked
+        return task(argument)
+
+    try:
+        return list(_workers().map(told, arguments))
+    except BaseException:
+        asked[0] = 1
+        raise
+
+
+def stop() -> np.ndarray:
+    """Return a byte that is 1 once the caller does not wait for this thread any more, for the core to look at."""
+    found: np.ndarray = getattr(_here, "stop", _GO)
+    return found
 
 
 def inside() -> bool:

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
 
-from mercer import SVC, FromFunction, GappedKmers, Spectrum
+from mercer import SVC, FromFunction, GappedKmers, LinearSVC, Spectrum
+from mercer.features.combine import exact_features
 from mercer.gram import Gram
+from mercer.machine.budget import Budget
 from mercer.points import Points
 from mercer.points.sets.sequences import WindowSums, letters
 from strings_by_hand import DNA, STRINGS, gapped, substrings
@@ -77,6 +80,49 @@ def test_both_strands(X, g):
     plain = GappedKmers(g, g // 2)
     np.testing.assert_array_equal(k(X), plain(X) + plain(X, other))
     np.testing.assert_array_equal(k(other), k(X))
+
+
+@given(X=STRINGS, g=st.integers(1, 6), data=st.data())
+def test_the_feature_map(X, g, data):
+    m = data.draw(st.integers(0, g - 1))
+    phi = GappedKmers(g, m).feature_map().fit_transform(X)
+    np.testing.assert_allclose((phi @ phi.T).toarray(), FromFunction(lambda x, z: gapped(x, z, g, m))(X), rtol=1e-12)
+
+
+@given(X=DNA, Z=DNA, g=st.integers(1, 5))
+def test_the_feature_map_of_both_strands_drops_what_it_has_not_seen(X, Z, g):
+    k = GappedKmers(g, g // 2, reverse_complement=True)
+    phi = k.feature_map().fit(X)
+    np.testing.assert_allclose((phi.transform(X) @ phi.transform(Z).T).toarray(), k(X, Z), rtol=1e-12)
+
+
+def test_a_linear_machine_takes_over():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACGT"), 40)) for _ in range(400)]
+    y = ["ACG" in x for x in X]
+    k = GappedKmers(4, 1, reverse_complement=True).normalized()
+    linear = make_pipeline(k.feature_map(), LinearSVC(loss="hinge", C=1.0)).fit(X[:300], y[:300])
+    both = SVC(kernel=k, C=1.0).fit(X[:300], y[:300])
+    np.testing.assert_allclose(linear.decision_function(X[300:400]), both.decision_function(X[300:400]), atol=0.02)
+
+
+def test_features_that_are_too_many():
+    with pytest.raises(TypeError, match=r"1,716 features for each substring of 13 letters, .* up to 1,000; use the"):
+        GappedKmers(13, 7).feature_map()
+    kernel = GappedKmers(12, 4).feature_map()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mercer.kernels.strings.gapped.Budget", lambda: Budget("1 MB"))
+        with pytest.raises(MemoryError, match=r"the 440,055 features of 1 string would need 16.79 MiB.* fewer gaps"):
+            kernel.fit(["A" * 900])
+
+
+def test_a_ridge_machine_of_many_features_asks_for_few():
+    rng = np.random.default_rng(0)
+    X = ["".join(rng.choice(list("ACGT"), 50)) for _ in range(40)]
+    assert exact_features(GappedKmers(8, 4), X, 160) is None
+    few = ["".join(rng.choice(list("AC"), 12)) for _ in range(40)]
+    Phi = exact_features(GappedKmers(3, 1), few, 160)
+    np.testing.assert_allclose(Phi @ Phi.T, GappedKmers(3, 1)(few), rtol=1e-12)
 
 
 def test_a_gram_matrix_in_parts_and_a_machine():

@@ -15,6 +15,15 @@ def test_sums_by_hand(X, n, decay):
     np.testing.assert_allclose(Subsequence(n, decay)(X), slow(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", range(1, 9))
+def test_all_lengths(n):
+    rng = np.random.default_rng(n)
+    X = ["".join(rng.choice(list("ab"), size)) for size in (10, 9, 12, 3, 0)]
+    each = [FromFunction(lambda x, z, j=j: float(subsequence(x, z, j, 0.7)))(X) for j in range(1, n + 1)]
+    np.testing.assert_allclose(Subsequence(n, 0.7)(X), each[-1], rtol=1e-12)
+    np.testing.assert_allclose(Subsequence(n, 0.7, blended=True)(X), sum(each), rtol=1e-12)
+
+
 def test_the_example_of_the_paper():
     K = Subsequence(2, 0.5)(["cat", "car"])
     assert K[0, 1] == 0.5**4

@@ -15,6 +15,15 @@ def test_counts_by_hand(X, degree, shift):
     np.testing.assert_allclose(WeightedDegree(degree, shift)(X), slow(X), rtol=1e-12)
 
 
+@given(X=STRINGS, Z=STRINGS, degree=st.integers(1, 4))
+def test_the_feature_map(X, Z, degree):
+    slow = FromFunction(lambda x, z: weighted_degree(x, z, degree, 0))
+    phi = WeightedDegree(degree).feature_map().fit(X)
+    np.testing.assert_allclose((phi.transform(X) @ phi.transform(X).T).toarray(), slow(X), rtol=1e-12)
+    if type(X[0]) is type(Z[0]):
+        np.testing.assert_allclose((phi.transform(X) @ phi.transform(Z).T).toarray(), slow(X, Z), rtol=1e-12)
+
+
 @pytest.mark.parametrize("shift", [1, 2, 5, 40])
 def test_shifts_keep_it_positive(shift):
     spectrum = 1 + sum(np.cos(s * np.linspace(0, np.pi, 20_001)) / (s + 1) for s in range(1, shift + 1))

@@ -9,12 +9,11 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, kernel
 from mercer.kernels.graphs.base import GraphKernel, check_bool
-from mercer.kernels.graphs.hashing import copies, names
 from mercer.kernels.graphs.union import Arcs, united
 from mercer.kernels.objects.fingerprints import Tanimoto
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
-from mercer.points.sets.named import bags
+from mercer.points.sets.named import bags, copies, names
 
 _BITS = 62  # of a label: it is the name of a feature
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, check_number, kernel
 from mercer.kernels.graphs.base import CountKernel, check_bool
-from mercer.kernels.graphs.hashing import mixed, names, paired
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
-from mercer.points.sets.named import bags
+from mercer.points.sets.named import bags, mixed, names, paired
 
 
 @kernel

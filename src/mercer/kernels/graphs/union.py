@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.kernels.graphs.hashing import hashed
 from mercer.machine.lazy import cached_property
 from mercer.points import Points
 from mercer.points.sets.graph import Graph
+from mercer.points.sets.named import hashed
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, kernel
 from mercer.kernels.graphs.base import CountKernel, check_bool
-from mercer.kernels.graphs.hashing import copies, mixed, names, paired, sums
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
-from mercer.points.sets.named import bags
+from mercer.points.sets.named import bags, copies, mixed, names, paired, sums
 
 _COUNTED = ("nodes", "edges")
 

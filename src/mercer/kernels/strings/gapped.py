@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
 
+from mercer.features import NamedFeatures
 from mercer.kernels.base import Kernel, check_integer, kernel
 from mercer.kernels.proof import Proof
+from mercer.machine.budget import Budget
+from mercer.machine.words import count
 from mercer.points import Pair, Points
+from mercer.points.sets.named import bags, mixed, names, paired
 from mercer.points.sets.sequences import Sequences, WindowSums, letters
 
 _LARGEST = 2**64  # weights are whole numbers below it
+_WAYS = 1000  # features of one substring, at most: beyond it, those of a string of 1,000 letters are a million
+_BYTES = 40  # of a feature while it is counted: name and value, and both once more as they are sorted
+_WINDOWS = 4096  # that are named at a time, so that their letters stay in the cache
 _COMPLEMENT = str.maketrans("ACGTacgt", "TGCAtgca")
 
 
@@ -47,6 +55,8 @@ class GappedKmers(Kernel):
     array([[6., 2., 0.],
            [2., 6., 0.],
            [0., 0., 0.]])
+    >>> GappedKmers(length=3, gaps=1).feature_map().fit_transform(["ACGT", "ACTT", "AC"]).shape
+    (3, 10)
     """
 
     _of_objects = True
@@ -75,6 +85,15 @@ class GappedKmers(Kernel):
         strings = pair.through(letters)
         return strings.compare(BothStrands(rule)) if self.reverse_complement else strings.compare(rule)
 
+    def feature_map(self) -> Any:
+        g, m = int(self.length), int(self.gaps)
+        if comb(g, m) > _WAYS:
+            raise TypeError(
+                f"{self!r} has {comb(g, m):,} features for each substring of {g} letters, and a feature map is made of "
+                f"up to {_WAYS:,}; use the kernel itself, whose cost does not depend on the gaps, or fewer gaps."
+            )
+        return NamedFeatures(GappedCounts(g, m, bool(self.reverse_complement)))
+
     def _proof(self) -> Proof:
         both = " Both strands: x is the sum of its features and those of its reverse complement, halved."
         return self._axiom(
@@ -82,6 +101,48 @@ class GappedKmers(Kernel):
             "the inner product of the numbers of times that each string with gaps at m given places occurs."
             + (both if self.reverse_complement else ""),
         )
+
+
+@dataclass(frozen=True)
+class GappedCounts:
+    """How often each string of `length` letters, `gaps` of them left out at given places, occurs."""
+
+    length: int
+    gaps: int
+    both: bool  # strands, each of which counts half of the square
+
+    def __call__(self, points: Points) -> Any:
+        strings = points.through(letters)
+        found = self._counts(strings)
+        if not self.both:
+            return found
+        return (found + self._counts(strings.through(reverse_complement))) * 0.5**0.5
+
+    def _counts(self, strings: Points) -> Any:
+        given: Sequences = strings.data
+        windows = np.maximum(given.lengths - self.length + 1, 0)
+        starts = np.concatenate([[0], np.cumsum(windows)])
+        masks = list(combinations(range(self.length), self.length - self.gaps))
+        Budget().require(
+            int(starts[-1]) * len(masks) * _BYTES,
+            f"the {count(int(starts[-1]) * len(masks), 'feature')} of {count(len(given), 'string')}",
+            "use the kernel itself, which needs no features, or fewer gaps.",
+        )
+        places = np.repeat(given.starts[:-1] - starts[:-1], windows) + np.arange(starts[-1])
+        kind = mixed(np.array([given.kind == "bytes"], np.uint64))
+        out = np.empty((len(places), len(masks)), np.int64)
+        for first in range(0, len(places), _WINDOWS):
+            part = places[first : first + _WINDOWS]
+            # The hash of some letters at some places is the sum of one number for each (Zobrist, 1970).
+            each = [
+                paired(given.letters[part + p].astype(np.int64).view(np.uint64), np.array(p, np.uint64))
+                for p in range(self.length)
+            ]
+            for j, kept in enumerate(masks):
+                with np.errstate(over="ignore"):  # arithmetic modulo 2^64
+                    total = sum((each[p] for p in kept), kind + np.uint64(j))
+                out[first : first + _WINDOWS, j] = names(mixed(total))
+        return bags(out.ravel(), starts * len(masks))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ class Subsequence(Kernel):
         n, the letters of a subsequence.
     decay
         lambda, the factor for each letter spanned, above 0 and up to 1.
+    blended
+        Whether shorter ones count, too: all lengths from 1 to n.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Subsequence(Kernel):
 
     length: int = 3
     decay: float = 0.5
+    blended: bool = False
 
     def _validate(self) -> None:
         check_integer(self, "length", self.length, 1)
@@ -48,7 +51,8 @@ class Subsequence(Kernel):
             raise ValueError(f"decay of Subsequence must be at most 1, so that gaps cost; it is {self.decay!r}.")
 
     def of(self, pair: Pair) -> Any:
-        return pair.through(letters).compare(Recurrence("subsequences", (float(self.length), float(self.decay))))
+        given = float(self.length), float(self.decay), float(bool(self.blended))
+        return pair.through(letters).compare(Recurrence("subsequences", given))
 
     def _proof(self) -> Proof:
         return self._axiom("feature map", "the inner product of the sums of decay^l(i) over the places of each u.")

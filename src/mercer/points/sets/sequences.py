@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer import _core
-from mercer.machine.threads import cores, run
+from mercer.machine.threads import cores, run, stop
 from mercer.points.sets.named import bags
 from mercer.points.sets.points import Points
 
@@ -180,9 +180,17 @@ def kmers(sequences: Sequences, low: int, high: int) -> sparse.csr_array:
     >>> kmers(letters(Points(["banana"])), 2, 2).data  # an, ba and na
     array([2., 1., 2.])
     """
-    lengths = sequences.lengths
-    counts = sum((np.maximum(lengths - k + 1, 0) for k in range(low, high + 1)), np.zeros_like(lengths))
-    starts = _starts(counts)
+    names, counts = kmer_names(sequences, low, high)
+    return bags(names, _starts(counts.sum(axis=1)))
+
+
+def kmer_names(sequences: Sequences, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the name of each run of letters, and how many there are: a row for each sequence, a column for a length.
+
+    Names are in the order of sequences, of each in that of lengths, and of each of these in that of places.
+    """
+    counts = np.maximum(sequences.lengths[:, None] - np.arange(low, high + 1) + 1, 0)
+    starts = _starts(counts.sum(axis=1))
     names = np.empty(starts[-1], np.int64)
     n = len(sequences)
     step = max(1, -(-n // cores()))
@@ -195,7 +203,7 @@ def kmers(sequences: Sequences, low: int, high: int) -> sparse.csr_array:
         )
 
     run(fill, range(0, n, step))
-    return bags(names, starts)
+    return names, counts
 
 
 # -- statistics of pairs ----------------------------------------------------------------------------------
@@ -227,7 +235,7 @@ class WindowSums(Rule):
 
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         weights = np.array(self.weights, np.uint64)
-        _core.window_sums(x.letters, x.starts, z.letters, z.starts, self.length, weights, out)
+        _core.window_sums(x.letters, x.starts, z.letters, z.starts, self.length, weights, stop(), out)
 
 
 @dataclass(frozen=True)
@@ -239,7 +247,7 @@ class Recurrence(Rule):
 
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         given = np.array(self.parameters, np.float64)
-        _core.recurrence(_RECURRENCES.index(self.kind), given, x.letters, x.starts, z.letters, z.starts, out)
+        _core.recurrence(_RECURRENCES.index(self.kind), given, x.letters, x.starts, z.letters, z.starts, stop(), out)
 
 
 @dataclass(frozen=True)
@@ -251,7 +259,7 @@ class SharedRuns(Rule):
 
     def fill(self, x: Sequences, z: Sequences, out: np.ndarray) -> None:
         weights = np.array(self.runs), np.array(self.shifts)
-        _core.shared_runs(x.letters, x.starts, z.letters, z.starts, *weights, out)
+        _core.shared_runs(x.letters, x.starts, z.letters, z.starts, *weights, stop(), out)
 
 
 # -- series -----------------------------------------------------------------------------------------------
@@ -317,5 +325,5 @@ class Alignments:
             )
         out = np.empty((x.shape[0], z.shape[0]))
         unit = 2**-0.5 / self.scale
-        _core.align(self.divisible, x.places * unit, x.starts, z.places * unit, z.starts, out)
+        _core.align(self.divisible, x.places * unit, x.starts, z.places * unit, z.starts, stop(), out)
         return out
