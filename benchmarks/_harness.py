@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import page
 from rich.console import Console
 from rich.table import Table
 
@@ -97,7 +98,7 @@ class Report:
         Console().print(f"[dim]{what}:[/] {text} {verdict}", highlight=False)
 
     def finish(self, save: bool = True) -> None:
-        """Print the table and write it beside this file, as Markdown and JSON."""
+        """Print the table and write it beside this file, as Markdown and JSON, and into docs/benchmarks.md."""
         columns = list(dict.fromkeys(column for row in self.rows for column in row))
         cells = [[row.get(column, "") for column in columns] for row in self.rows]
         table = Table(title=f"{self.name}: {machine()}", show_lines=len(columns) > 6)
@@ -119,6 +120,7 @@ class Report:
         kept |= {"notes": self.notes} if self.notes else {}
         kept |= {"raw": self.raw} if self.raw else {}
         (RESULTS / f"{self.name}.json").write_text(json.dumps(kept, indent=1) + "\n")
+        page.write()
 
 
 def machine() -> str:

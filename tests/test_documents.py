@@ -30,3 +30,8 @@ def test_examples_run(path, capsys, monkeypatch):
     assert len(sections) > 3
     for section in sections:  # each prints what it has found
         assert re.search(rf"^{section} ", shown, re.MULTILINE)
+
+
+def test_the_page_of_figures_shows_what_the_benchmarks_have_kept():
+    page = runpy.run_path(str(ROOT / "benchmarks" / "page.py"))
+    assert page["PAGE"].read_text() == page["page"]()
