@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.exists()]
-PAGES = [path for path in PAGES if path.stem not in ("design", "benchmarks")]  # and none beside a wheel
+PAGES = [path for path in PAGES if path.stem not in ("benchmarks", "design", "lab-notes")]  # and none beside a wheel
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
