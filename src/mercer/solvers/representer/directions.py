@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 
 import numpy as np
@@ -13,7 +12,6 @@ from mercer.solvers.systems.cg import Indefinite, iterate
 from mercer.solvers.systems.cholesky import rounding
 from mercer.solvers.systems.products import Products
 
-_FLOPS = 25e9  # of a factorisation, in a second
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
 _LEARNED = 64  # products at most from which the preconditioner learns
@@ -115,12 +113,11 @@ class Directions:
             if rough is not None:
                 return rough
         rows = None if active.all() else np.flatnonzero(active)
-        began = time.perf_counter()
         answer = systems.solve(shift[active], right[active], rows=rows, tol=forcing)
-        m, n = int(active.sum()), len(right)
-        slow = time.perf_counter() - began > 1.5 * (m**3 / 3 / _FLOPS + 24e-9 * m * m)
-        if slow and systems.method == "cg" and 8 * n * n <= systems.gram.budget // 2:
-            systems.method = "cholesky"
+        if systems.method == "cg" and 8 * len(right) ** 2 <= systems.gram.budget // 2:
+            part = systems.products if rows is None else systems.products.take(rows)
+            if systems.dearer_than_a_factor(part, answer.iterations, answer.precision == "float32"):
+                systems.method = "cholesky"
         found = np.zeros_like(right)
         found[active] = answer.A
         return found, systems.product(found)

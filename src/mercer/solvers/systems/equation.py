@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 SINGLE = 1_500  # points from which on a factor in float32 with corrections is cheaper than one in float64
 _CORRECTIONS = 25  # products in float64 after which a factor in float32 is given up
-_FLOPS = 25e9  # of a factorisation, in a second: a cautious guess, to know when to give up conjugate gradients
-_PATIENCE = 1.5  # times the seconds of a factorisation that conjugate gradients may take before it is preferred
 _EIGEN = 10_000  # points up to which eigenvalues may be taken to find a solution of least norm
 
 Listener = Callable[[int, np.ndarray, np.ndarray, np.ndarray], str | None]
@@ -194,15 +191,14 @@ class Equation:
 
     def iterative(self) -> Answer:
         """Solve by conjugate gradients; by a factor after all where that takes too long."""
-        s, m = self.systems, self.products.n
-        began = time.perf_counter()
-        patience = _PATIENCE * (m**3 / 3 / _FLOPS + 24e-9 * m * m) if s.automatic and s.fits else np.inf
+        s = self.systems
+        course = Course(self.A, np.full(len(self.size), np.inf), 0, self._single())
 
         def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
-            late = time.perf_counter() - began > patience and (residual > 10 * self.tol[columns]).any()
-            return self.watch(iterations, residual, columns) or ("slow" if late else None)
+            far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()
+            slow = far and s.dearer_than_a_factor(self.products, iterations, course.single)
+            return self.watch(iterations, residual, columns) or ("slow" if slow else None)
 
-        course = Course(self.A, np.full(len(self.size), np.inf), 0, self._single())
         with one_thread_each(), s.coarsely(float(self.shift.min()) if course.single else 0.0):
             try:
                 stopped = refine(self.products, self.shift, self.Y, course, self.tol, self._precondition, watch)

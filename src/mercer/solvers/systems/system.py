@@ -44,6 +44,7 @@ _BYTES = 5e9
 _HELD = 12e9  # bytes of held bands, which are read in order
 _FRESH = 1.5e-9  # seconds for a byte of memory that was not in use before
 _FIRST, _LARGEST = 64, 512  # pivots drawn at once
+_PATIENCE = 1.5  # times the cost of a factor that conjugate gradients may have before it is preferred
 
 
 class Systems:
@@ -156,6 +157,11 @@ class Systems:
         if hold and single and costs.worth_holding(steps(self.pivoted.largest, shift, tol)):
             self.products.hold_half()
         return self.pivoted
+
+    def dearer_than_a_factor(self, products: Products, count: int, single: bool) -> bool:
+        """Return whether so many steps of conjugate gradients cost more than a factor: by the model, not by a clock."""
+        costs, rank = Costs.of(products, single), self.pivoted.rank if self.pivoted is not None else 0
+        return costs.build(rank) + costs.run(rank, count) > _PATIENCE * costs.factor()
 
     def _sharpen(self, pivoted: Pivoted) -> None:
         """Take polynomials in the place of pivots where they show more of a kernel that is spread so much."""
@@ -321,6 +327,10 @@ class Costs:
         """Return the seconds of so many steps of conjugate gradients."""
         apply = 2.0 * self.n * rank * (4 if self.single else 8) / _BYTES
         return steps * apply + min(steps * self.product, self.hold + steps * self.held)
+
+    def factor(self) -> float:
+        """Return the seconds to compute the whole matrix in float64 and to factorise it."""
+        return self.n * self.column + 8 * _FRESH * self.n**2 + self.n**3 / 3 / _FLOPS[False]
 
     def worth_holding(self, steps: float) -> bool:
         """Return whether so many products are faster with held bands."""
