@@ -24,7 +24,7 @@ import numpy as np
 from _harness import Report
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -34,6 +34,7 @@ from mercer import GappedKmers, Kernel, Spectrum, Subsequence, TextNGrams, Weigh
 COSTS = (0.1, 1.0, 10.0)
 PUBLISHED = {"CTCF": 0.9714, "JUND": 0.9687, "SIN3A": 0.9114, "KAT2B": 0.9216, "Pbde": 0.8761}
 LINEAR = {"CTCF": 0.9231, "JUND": 0.9644, "SIN3A": 0.9082, "KAT2B": 0.9167, "Pbde": 0.8702}  # 4- to 8-mers, LinearSVC
+PRICES = (0.1, 0.3, 1.0, 3.0, 10.0)
 NGRAMS = ((1, 1), None), ((1, 2), None), (None, (2, 4)), (None, (3, 5))  # of words or of characters
 BELOW = 0.003  # of a published AUC on one set; in the mean, none
 FEW = 2000  # strings that kernels are chosen by
@@ -208,13 +209,20 @@ def text(report: Report, quick: bool) -> None:
         cases.append(("SMS spam, half to train", X[:half], y[:half], X[half:], y[half:], 0.985))
     for name, X, y, Z, target, bar in cases:
         kernels = [TextNGrams(*given, sublinear=log).resolve(X) for given in NGRAMS for log in (True, False)]
-        search = mercer.KernelSearchCV(mercer.SVC(), kernels, {"C": [0.1, 0.3, 1.0, 3.0, 10.0]}, cv=5).fit(X, y)
-        ours = search.score(Z, target)
-        linear = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC()).fit(X, y)
-        theirs = linear.score(Z, target)
-        k, C = search.best_params_["kernel"].replace(idf="auto"), search.best_params_["C"]
+        search = mercer.KernelSearchCV(mercer.SVC(), kernels, {"C": PRICES}, cv=5).fit(X, y)
+        best, ours = search.best_score_, search.score(Z, target)
+        machine, k, C = "SVC", search.best_params_["kernel"], search.best_params_["C"]
+        for each in kernels[:4]:  # of words, one machine for each class against all others
+            features = each.feature_map().fit(X)
+            linear = GridSearchCV(mercer.LinearSVC(), {"C": PRICES}, cv=5).fit(features.transform(X), y)
+            if linear.best_score_ > best:
+                best, ours = linear.best_score_, linear.score(features.transform(Z), target)
+                machine, k, C = "LinearSVC", each, linear.best_params_["C"]
+        peer = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC()).fit(X, y)
+        theirs = peer.score(Z, target)
+        chosen = f"{machine}, {k.replace(idf='auto')!r}, C={C:g}"
         report.add(
-            f"accuracy on {name}", f"{ours:.4f} ({k!r}, C={C:g})", f"tf-idf + LinearSVC {theirs:.4f}",
+            f"accuracy on {name}", f"{ours:.4f} ({chosen})", f"tf-idf + LinearSVC {theirs:.4f}",
             f"{ours - theirs:+.4f}", f"{bar}", None if quick else ours >= bar,
         )  # fmt: skip
 
