@@ -54,8 +54,8 @@ build: $(VENV)/.installed
 # importing polars ends the program under it.
 sanitize: $(SANITIZERS:%=sanitize-%)
 
-sanitize-address,undefined: ALSO := tests/kernels/strings tests/points/test_paths.py
-sanitize-thread: ALSO := tests/points/test_threads.py tests/kernels/strings tests/gram -k 'not megabytes and not tables'
+sanitize-address,undefined: ALSO := tests/kernels/strings tests/points/sets/test_paths.py
+sanitize-thread: ALSO := tests/machine/test_threads.py tests/kernels/strings tests/gram -k 'not megabytes and not tables'
 
 $(SANITIZERS:%=sanitize-%): sanitize-%:
 	@$(MAKE) -s --no-print-directory VENV=.venv-sanitize-$* SETTINGS="$(SANITIZED)" build .venv-sanitize-$*/.dev

@@ -1,7 +1,7 @@
 // One look at every row of a linear model: its value, its losses, and what they add to the gradient and to the Hessian,
 // while the row is in the first-level cache.
 //
-// The problem (solvers/linear_problem.py): f = x.w + shift, slacks z = target - sign f on each side of a row, loss
+// The problem (solvers/linear/problem.py): f = x.w + shift, slacks z = target - sign f on each side of a row, loss
 // max(0, z) or its square times the cost of the row.
 #pragma once
 

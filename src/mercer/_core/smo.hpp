@@ -1,7 +1,7 @@
 // Sequential minimal optimisation on one block of a kernel matrix, and what surrounds it: which points to work on next,
 // and how far from the optimum a solution can be.
 //
-// The problem (solvers/dual.py): minimise 1/2 b'Kb + q'b + w'(p + m), b = p - m, 0 <= p <= upper, 0 <= m <= lower, with
+// The problem (solvers/dual/problem.py): minimise 1/2 b'Kb + q'b + w'(p + m), b = p - m, 0 <= p <= upper, 0 <= m <= lower, with
 // sum(b) fixed (one group) or sum(p) and sum(m) fixed (two groups).
 #pragma once
 
