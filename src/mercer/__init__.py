@@ -59,6 +59,7 @@ from mercer.kernels import (
     kernel,
     parse_kernel,
 )
+from mercer.machine.threads import progress
 from mercer.points import Graph
 from mercer.rkhs import (
     MercerExpansion,
@@ -197,6 +198,7 @@ __all__ = [
     "mmd_test",
     "parse_kernel",
     "read_table",
+    "progress",
     "repair",
     "save",
     "verdict",

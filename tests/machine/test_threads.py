@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import mercer
 from mercer import RBF, Gram
 from mercer.machine import threads
 
@@ -334,3 +335,19 @@ print((threads.cores(), set(search.cv_results_["mean_test_score"].tolist())))
 """
     whole, parts = said(program)
     assert parts == {whole // 2}
+
+
+def test_work_that_is_shared_tells_how_far_it_is():
+    seen = []
+    with threads.watched(lambda done, total: seen.append((done, total))):
+        K = mercer.Subsequence(2)(["abc" * k for k in range(1, 60)])
+    assert seen[-1][0] == seen[-1][1] > 1
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert (mercer.Subsequence(2)(["abc" * k for k in range(1, 60)]) == K).all()
+    assert len(seen) == seen[-1][1]  # nobody is told any more
+
+
+def test_a_bar_goes_to_standard_error(capsys):
+    with mercer.progress("strings"):
+        mercer.Subsequence(2)(["abc", "bc"])
+    assert capsys.readouterr().out == ""

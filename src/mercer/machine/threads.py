@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, wraps
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -57,7 +57,7 @@ def run(task: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
     """
     arguments = list(arguments)
     if len(arguments) <= 1 or inside() or cores() == 1:
-        return [task(a) for a in arguments]
+        return _followed(map(task, arguments), len(arguments))
     asked = np.zeros(1, np.uint8)
 
     def told(argument: Any) -> Any:
@@ -65,10 +65,58 @@ def run(task: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return task(argument)
 
     try:
-        return list(_workers().map(told, arguments))
+        return _followed(_workers().map(told, arguments), len(arguments))
     except BaseException:
         asked[0] = 1
         raise
+
+
+def _followed(results: Iterable[Any], total: int) -> list[Any]:
+    """Return all results, and tell who watches this thread how many are there."""
+    watch = getattr(_here, "watch", None)
+    if watch is None or total == 1:
+        return list(results)
+    done = []
+    for result in results:
+        done.append(result)
+        watch(len(done), total)
+    return done
+
+
+@contextmanager
+def watched(watch: Callable[[int, int], Any]) -> Iterator[None]:
+    """Call `watch` with how many parts are done, and of how many, of work that this thread shares among the cores."""
+    before, _here.watch = getattr(_here, "watch", None), watch
+    try:
+        yield
+    finally:
+        _here.watch = before
+
+
+@contextmanager
+def progress(name: str = "kernel values") -> Iterator[None]:
+    """Show a bar, on standard error, while long kernel matrices are computed.
+
+    Each matrix, and each product with one, fills it anew; what takes no time is over before it is seen.
+
+    Parameters
+    ----------
+    name
+        What stands before the bar.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> with mercer.progress():
+    ...     K = mercer.Subsequence(3)(["a text", "another text", "words"])
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(name, total=None)
+        with watched(lambda done, total: bars.update(bar, completed=done, total=total)):
+            yield
 
 
 def stop() -> np.ndarray:
