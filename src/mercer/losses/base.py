@@ -143,7 +143,7 @@ class Box:
     --------
     >>> from mercer.losses import Hinge
     >>> Hinge().box([1.0, -1.0])
-    Box(linear=array([-1.,  1.]), width=array([0., 0.]), upper=array([1., 0.]), lower=array([0., 1.]))
+    Box(linear=array([-1.,  1.]), width=array([0., 0.]), upper=array([1., 0.]), lower=array([0., 1.]), total=None)
     """
 
     linear: np.ndarray

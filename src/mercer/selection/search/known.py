@@ -94,7 +94,7 @@ def known(X: np.ndarray, kernels: Sequence[Kernel], strings: Sequence[int], budg
     array([[1., 0.],
            [2., 1.],
            [4., 2.]])
-    >>> bool((same(rows[:2], rows[2:]) == k(X[:2], X[2:])).all())
+    >>> np.allclose(same(rows[:2], rows[2:]), k(X[:2], X[2:]))
     True
     """
     limit = Budget.for_points(budget, len(X))
