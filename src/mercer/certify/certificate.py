@@ -1,4 +1,4 @@
-"""What a fit claims about itself, and how anyone can check the claim."""
+"""The claims of a fit about itself, and how anyone can check them."""
 
 from __future__ import annotations
 

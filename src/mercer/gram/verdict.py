@@ -1,4 +1,4 @@
-"""Is it a kernel? Symmetric and positive semidefinite on given points, with the evidence (K1)."""
+"""The verdict on a similarity: symmetric and positive semidefinite on given points or not, with the evidence (K1)."""
 
 from __future__ import annotations
 

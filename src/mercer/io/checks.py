@@ -1,4 +1,4 @@
-"""What the parts of a fitted model must be, whatever a file says: checked before anything is computed with them."""
+"""Checks of the parts of a fitted model, whatever a file says, before anything is computed with them."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _size(points: Any) -> int:
         raise ValueError(f"points are a matrix or a sequence, and {points!r:.60} is neither") from None
 
 
-# -- what encoders of tables, searches and expansions must be, whatever a file says -----------------------
+# -- encoders of tables, searches and expansions ----------------------------------------------------------
 
 
 def require(right: Any, what: str) -> None:

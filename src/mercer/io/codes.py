@@ -1,4 +1,4 @@
-"""How values are written that JSON has no word for: what writer and reader have in common."""
+"""Codes for values that JSON has no word for, common to writer and reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a model file may be beside its numbers: counted before anything is made of it."""
+"""Limits on the size of a model file beside its numbers, counted before anything is made of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which classes a model file may name: mercer's, some of scikit-learn's, and those that a user registers."""
+"""The classes that a model file may name: mercer's, some of scikit-learn's, and those that a user registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a kernel is positive semidefinite, as a tree from closure rules down to axioms."""
+"""Proofs that a kernel is positive semidefinite, as trees from closure rules down to axioms."""
 
 from __future__ import annotations
 

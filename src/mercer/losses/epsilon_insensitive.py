@@ -1,4 +1,4 @@
-"""The loss of support vector regression."""
+"""The loss of support vector regression, and its square: errors beyond a tube."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hinge (M3, M4)."""
+"""The hinge (M3, M4), its square, the one with a rounded corner, and the loss that the perceptron descends (M1)."""
 
 from __future__ import annotations
 

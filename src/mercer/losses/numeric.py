@@ -1,4 +1,4 @@
-"""What a loss has no formula for, found numerically from its derivative."""
+"""Conjugates, proxes and curvatures that a loss has no formula for, found numerically from its derivative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many bytes a computation may use."""
+"""The memory budget: how many bytes a computation may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report is told: the model, the rows it was fitted to and judged on, and how it came about."""
+"""The story of a report: the model, the rows it was fitted to and judged on, and how it came about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed fit leaves behind, so that the next one need not begin again."""
+"""Checkpoints: files from which the next fit goes on where a killed one stopped."""
 
 from __future__ import annotations
 

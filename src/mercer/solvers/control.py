@@ -1,4 +1,4 @@
-"""When a solver stops, whom it tells how far it is, and what it leaves behind when it is killed."""
+"""The control of a solver: when it stops, whom it tells how far it is, and its checkpoint."""
 
 from __future__ import annotations
 

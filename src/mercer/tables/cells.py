@@ -1,4 +1,4 @@
-"""What a cell of a table says: nothing, a number, or a name. The same whether it was read as text or as a number."""
+"""Cells of a table: nothing, a number, or a name. The same whether it was read as text or as a number."""
 
 from __future__ import annotations
 

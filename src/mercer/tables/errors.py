@@ -1,4 +1,4 @@
-"""What goes wrong with a table."""
+"""Errors in tables."""
 
 
 class TableError(ValueError):

@@ -1,4 +1,4 @@
-"""What a column is: numbers, categories, dates, texts, or nothing that a kernel can use."""
+"""Kinds of columns: numbers, categories, dates, texts, or nothing that a kernel can use."""
 
 from __future__ import annotations
 

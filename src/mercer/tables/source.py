@@ -1,4 +1,4 @@
-"""Where a table comes from: a file or standard input, compressed or not, of a format that name or bytes tell."""
+"""Sources of tables: a file or standard input, compressed or not, of a format that name or bytes tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far rounding may move the values of a kernel.
+"""Bounds on how far rounding may move the values of a kernel.
 
 Two correct ways to evaluate one formula differ by rounding, and a formula such as 1 / (1 - k) magnifies it. How much
 is found by experiment: the formula is evaluated in double precision with every operation rounded at random, as

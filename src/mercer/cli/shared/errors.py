@@ -1,4 +1,4 @@
-"""What goes wrong is said in one line on standard error, with an exit code that scripts can use."""
+"""Errors in one line on standard error, with an exit code that scripts can use."""
 
 from __future__ import annotations
 

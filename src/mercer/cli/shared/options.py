@@ -1,4 +1,4 @@
-"""What several commands take, and how it is read."""
+"""Options that several commands take, and how they are read."""
 
 from __future__ import annotations
 

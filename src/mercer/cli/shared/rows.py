@@ -1,4 +1,4 @@
-"""Which rows a model learns from and which test it; said once for fit, score and verify."""
+"""Training and test rows of a model; said once for fit, score and verify."""
 
 from __future__ import annotations
 

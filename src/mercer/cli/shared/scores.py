@@ -1,4 +1,4 @@
-"""How good predictions are on rows with known answers, each number with its standard error."""
+"""Scores of predictions on rows with known answers, each with its standard error."""
 
 from __future__ import annotations
 

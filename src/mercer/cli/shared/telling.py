@@ -1,4 +1,4 @@
-"""What `mercer fit` tells people, step by step."""
+"""The account that `mercer fit` gives, step by step."""
 
 from __future__ import annotations
 

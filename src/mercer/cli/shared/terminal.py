@@ -1,4 +1,4 @@
-"""How things look in the terminal."""
+"""Tables, colours and widths of the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear support vector classification, up to millions of rows."""
+"""Linear support vector classification and regression, up to millions of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What linear support vector machines share: w itself instead of an expansion, its certificate, its values."""
+"""The base of linear support vector machines: w itself instead of an expansion, its certificate, its values."""
 
 from __future__ import annotations
 

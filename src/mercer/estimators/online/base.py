@@ -1,4 +1,4 @@
-"""What the online learners share: any points in, one machine per class, a function out."""
+"""The base of the online learners: any points in, one machine per class, a function out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models of the representer theorem (M13) share: problems on one kernel matrix, sums of kernels as answers."""
+"""The base of the models of the representer theorem (M13): problems on one kernel matrix, answers as sums of kernels."""
 
 from __future__ import annotations
 

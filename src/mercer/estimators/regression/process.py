@@ -1,4 +1,4 @@
-"""What a Gaussian process knows: predictions with deviations, draws, likelihoods, and each sample left out."""
+"""Predictions of a Gaussian process: means with deviations, draws, likelihoods, and each sample left out."""
 
 from __future__ import annotations
 

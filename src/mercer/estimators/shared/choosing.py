@@ -1,4 +1,4 @@
-"""Where kernel="auto" is asked for: the search stands above the estimators, and is loaded when one needs it."""
+"""The hook for kernel="auto": the search stands above the estimators, and is loaded when one needs it."""
 
 from __future__ import annotations
 

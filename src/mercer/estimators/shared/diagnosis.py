@@ -1,4 +1,4 @@
-"""Why a fit did not come to its end: the data and the kernel looked at, and the cause in one sentence."""
+"""The cause, in one sentence, of a fit that did not come to its end: the data and the kernel looked at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a fit tells how far it is: a bar in the terminal, and scikit-learn's callbacks."""
+"""Listeners of a fit: a bar in the terminal, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SVC and NuSVC share: one machine per pair of classes, and their votes."""
+"""The base of SVC and NuSVC: one machine per pair of classes, and their votes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SVR, NuSVR and OneClassSVM share: one machine with one function."""
+"""The base of SVR, NuSVR and OneClassSVM: one machine with one function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The support vector classifier."""
+"""The support vector classifiers: SVC with C, NuSVC with nu in its place."""
 
 from __future__ import annotations
 

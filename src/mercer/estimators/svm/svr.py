@@ -1,4 +1,4 @@
-"""What SVR and NuSVR share: targets, predictions and the tube."""
+"""Support vector regression: targets, predictions and the tube; SVR with epsilon, NuSVR with nu in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models of the images phi(x) of the data in H share: they read X by its kernel and need no targets."""
+"""The base of the models of the images phi(x) of the data in H: they read X by its kernel and need no targets."""
 
 from __future__ import annotations
 

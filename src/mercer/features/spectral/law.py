@@ -1,4 +1,4 @@
-"""What every spectral law can do."""
+"""The base of spectral laws."""
 
 from __future__ import annotations
 

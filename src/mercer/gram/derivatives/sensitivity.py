@@ -108,7 +108,7 @@ def terms(kernel: Kernel) -> Iterator[Kernel]:
         yield kernel
 
 
-# -- which sums over the pairs give the derivatives of a kernel in its parameters -------------------------
+# -- sums over the pairs that give the derivatives of a kernel in its parameters --------------------------
 
 
 Shares = dict[int, float]  # contributions to the derivatives, by the number of the parameter

@@ -216,7 +216,7 @@ def _of_values(kernel: Kernel, x: Points, z: Points, a: np.ndarray) -> np.ndarra
     return _rates(value, x, z)
 
 
-# -- how the values of a derivative, tile by tile, add up to gradients in the points ----------------------
+# -- gradients in the points from the values of a derivative, tile by tile --------------------------------
 
 
 Part = Callable[[np.ndarray, slice, slice], None]  # takes a tile of values and its place, and adds what it contributes

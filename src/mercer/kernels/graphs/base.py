@@ -1,4 +1,4 @@
-"""What kernels on graphs share."""
+"""The base of kernels on graphs."""
 
 from __future__ import annotations
 

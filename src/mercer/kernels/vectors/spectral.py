@@ -1,4 +1,4 @@
-"""A stationary kernel from the law of its frequencies."""
+"""Stationary kernels from the law of their frequencies: any law, and mixtures of Gaussian ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a formula magnifies an error of the squared distances it reads.
+"""The factor by which a formula magnifies an error of the squared distances it reads.
 
 A Gaussian kernel exp(-g |x - z|^2) turns an absolute error of the squared distance into a relative one g times as
 large: next to nothing for distances of points that lie close together on the scale of the kernel. So do the Matern

@@ -1,4 +1,4 @@
-"""What a kernel may ask about a block of pairs.
+"""The questions that a kernel may ask about a block of pairs.
 
 A kernel is one method, `of(pair)`: an elementwise formula in the statistics below. The same method is called
 with symbols (to learn the formula, see `formula.py`), with blocks of real points, and with the diagonal.

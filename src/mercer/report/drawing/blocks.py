@@ -1,4 +1,4 @@
-"""What a page is made of: sections, and in them prose, facts, figures, tables, trees and programs."""
+"""The blocks of a page: sections, and in them prose, facts, figures, tables, trees and programs."""
 
 from __future__ import annotations
 

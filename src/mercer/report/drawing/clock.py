@@ -1,4 +1,4 @@
-"""How much time a picture may take."""
+"""The time that a picture may take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can probabilities and quantiles be taken at their word?"""
+"""Calibration: probabilities and quantiles beside the frequencies they promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the prediction goes with a column, on average over the others (Friedman, 2001)."""
+"""The prediction as a function of one column, on average over the others (Friedman, 2001)."""
 
 from __future__ import annotations
 

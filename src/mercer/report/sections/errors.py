@@ -1,4 +1,4 @@
-"""Where the model is wrong: the confusion matrix, or the residuals."""
+"""The errors of the model: the confusion matrix, or the residuals."""
 
 from __future__ import annotations
 

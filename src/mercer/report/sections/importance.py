@@ -1,4 +1,4 @@
-"""Which columns matter: how much worse the model is when a column's values are dealt out anew."""
+"""The importance of columns: how much worse the model is when a column's values are dealt out anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows the model leans on most: support vectors at their bound, or rows that pull the fit towards themselves."""
+"""The rows that the model leans on most: support vectors at their bound, or rows that pull the fit to themselves."""
 
 from __future__ import annotations
 

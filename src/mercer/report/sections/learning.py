@@ -1,4 +1,4 @@
-"""Would more rows help? The chosen kernel and price, fitted to growing parts of the rows."""
+"""The learning curve: the chosen kernel and price, fitted to growing parts of the rows."""
 
 from __future__ import annotations
 

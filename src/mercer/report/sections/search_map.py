@@ -1,4 +1,4 @@
-"""What was tried: the score of every kernel and price, family by family, and what was not tried."""
+"""The map of the search: the score of every kernel and price, family by family, and what was not tried."""
 
 from __future__ import annotations
 

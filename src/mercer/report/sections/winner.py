@@ -1,4 +1,4 @@
-"""The winner: the kernel and why it is one, the certificate and how to check it."""
+"""The winner: the kernel and its proof, the certificate and how to check it; and the time that all of it took."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _facts(claim: Any, model: Any) -> list[tuple[str, str, str]]:
     return rows
 
 
-# -- where the time went ----------------------------------------------------------------------------------
+# -- timings ----------------------------------------------------------------------------------------------
 
 
 def timings_section(story: Story, report: float) -> Section:

@@ -1,4 +1,4 @@
-"""Whether two variables are independent: a test by the covariance of their features."""
+"""A test of independence, by the covariance of the features of two variables."""
 
 from __future__ import annotations
 

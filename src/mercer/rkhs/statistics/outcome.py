@@ -1,4 +1,4 @@
-"""What a test says: the statistic, its law under the null hypothesis, and the p-value."""
+"""The outcome of a test: the statistic, its law under the null hypothesis, and the p-value; means over blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two samples come from one law: a test by the distance of their mean embeddings."""
+"""A test of whether two samples come from one law, by the distance of their mean embeddings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an automatic search has seen, tried and chosen, in sentences."""
+"""The account of an automatic search: what it has seen, tried and chosen, in sentences."""
 
 from __future__ import annotations
 

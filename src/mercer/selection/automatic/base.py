@@ -1,4 +1,4 @@
-"""What the automatic classifier and regressor share: from a table through a search to a fitted model."""
+"""The base of the automatic classifier and regressor: from a table through a search to a fitted model."""
 
 from __future__ import annotations
 

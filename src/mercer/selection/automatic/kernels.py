@@ -1,4 +1,4 @@
-"""Which kernels are worth trying on a matrix of numbers, and why."""
+"""Kernels that are worth trying on a matrix of numbers, and why."""
 
 from __future__ import annotations
 

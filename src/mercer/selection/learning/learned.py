@@ -1,4 +1,4 @@
-"""What was learned about a kernel, as an object and in words."""
+"""A learned kernel, as an object and in words."""
 
 from __future__ import annotations
 

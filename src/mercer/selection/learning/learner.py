@@ -229,7 +229,7 @@ def _values(space: Space, tuned: Tuned | None) -> dict[str, float]:
     return dict(zip(space.names, values.tolist(), strict=True))
 
 
-# -- what each sample would be predicted by the others, as a function of the kernel, with its gradient ----
+# -- leave-one-out predictions as a function of the kernel, with their gradient ---------------------------
 
 
 Measure = Literal["squares", "density"]

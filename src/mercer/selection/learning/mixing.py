@@ -1,4 +1,4 @@
-"""What the weights of a mixture of kernels are chosen by: the targets themselves, or the objective of a model."""
+"""Criteria for the weights of a mixture of kernels: the targets themselves, or the objective of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is tried where the user does not say: scales from the distances of the data, penalties on a logarithmic grid."""
+"""Default grids: scales from the distances of the data, penalties on a logarithmic scale."""
 
 from __future__ import annotations
 

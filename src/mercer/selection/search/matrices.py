@@ -91,7 +91,7 @@ class Matrices:
         return self._statistics.values(compared)
 
 
-# -- what all kernels read from the same pairs of points, computed once: inner products, distances --------
+# -- pair statistics: inner products and distances, computed once for all kernels -------------------------
 
 
 class Statistics:

@@ -375,7 +375,7 @@ def best_index(refit: Any, metric: Any, results: dict[str, Any]) -> int:
     return int(chosen)
 
 
-# -- how far a search is, for people ----------------------------------------------------------------------
+# -- progress ---------------------------------------------------------------------------------------------
 
 
 @contextmanager

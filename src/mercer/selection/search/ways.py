@@ -1,4 +1,4 @@
-"""How the cells of a search are computed: by one of the fast ways, or each by itself."""
+"""Ways to compute the cells of a search: by one of the fast ways, or each by itself; and which cells come next."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Crew:
             self._free.wait_for(lambda: self._busy == 0)
 
 
-# -- which cells come next: after the first folds, only candidates that may yet win go on -----------------
+# -- the next cells: after the first folds, only candidates that may yet win go on ------------------------
 
 
 class Race:

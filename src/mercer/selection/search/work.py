@@ -1,4 +1,4 @@
-"""What a search has to do, and what it has found so far."""
+"""The work of a search: its cells, and what it has found so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every way to solve a dual problem has in common: kernel values, notes, limits, precision, the solution."""
+"""The common part of all ways to solve a dual problem: kernel values, notes, limits, precision, the solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many dual problems at once."""
+"""Many dual problems at once; those of pairs of classes share blocks of their matrices."""
 
 from __future__ import annotations
 

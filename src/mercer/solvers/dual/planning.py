@@ -1,4 +1,4 @@
-"""How a problem will be solved, and why."""
+"""The plan for a dual problem: which way, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a dual solver stands: the variables, the gradient, and how far the optimum can be."""
+"""The state of a dual solver: the variables, the gradient, how far the optimum can be, and where to start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a Gaussian process still varies once it has seen its data: variances and covariances."""
+"""The posterior of a Gaussian process: variances and covariances, cheaper where the kernel matrix is of low rank."""
 
 from __future__ import annotations
 

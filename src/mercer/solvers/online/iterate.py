@@ -1,4 +1,4 @@
-"""What an online learner holds: a linear combination of training points, as a vector w or as coefficients."""
+"""The iterate of an online learner: a linear combination of training points, as a vector w or as coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conjugate gradients for many right-hand sides, in float32 with corrections in float64."""
+"""Conjugate gradients for many right-hand sides, in float32 with corrections in float64; and for many shifts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a low-rank approximation of the kernel matrix leaves out, approximated by the nearest points."""
+"""Nearest points as a preconditioner for what a low-rank approximation of the kernel matrix leaves out."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def _rank_within(size: int, row: int) -> int:
     return int(2 * size / (row + math.sqrt(row * row + 4 * _INNER * size)))
 
 
-# -- how many columns a preconditioner is worth -----------------------------------------------------------
+# -- the rank of a preconditioner, by its costs -----------------------------------------------------------
 
 
 @dataclass(frozen=True)
