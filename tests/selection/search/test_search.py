@@ -28,7 +28,7 @@ from mercer.selection import default_grid, scales
 from mercer.selection.search.halving import nested
 from mercer.selection.search.machines import Machines
 from mercer.solvers import Control
-from mercer.solvers.dual.course import Whole
+from mercer.solvers.dual.whole import Whole
 
 TIMES = {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}
 KERNELS = [RBF(1.0), RBF(4.0), Laplacian(5.0)]

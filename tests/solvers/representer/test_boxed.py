@@ -11,7 +11,7 @@ from mercer.kernels import RBF
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, PerceptronLoss, Pinball
 from mercer.solvers.control import Control
 from mercer.solvers.representer.boxed import dual_of, solve_boxed
-from mercer.solvers.representer.problem import Journal
+from mercer.solvers.representer.journal import Journal
 
 LOSSES = [Absolute(), Pinball(0.2), EpsilonInsensitive(0.3), Hinge(), PerceptronLoss()]
 

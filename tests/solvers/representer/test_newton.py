@@ -23,8 +23,8 @@ from mercer.losses import (
 )
 from mercer.solvers.control import Control
 from mercer.solvers.representer import newton, squared_norm
+from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.newton import Newton
-from mercer.solvers.representer.problem import Journal
 from mercer.solvers.representer.squared_norm import Task
 from mercer.solvers.systems.system import Systems
 

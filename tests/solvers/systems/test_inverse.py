@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mercer.gram import Gram
 from mercer.kernels import RBF
-from mercer.solvers.systems.feature_space import inverse_diagonal
+from mercer.solvers.systems.inverse import inverse_diagonal
 
 
 @given(st.integers(2, 40), st.floats(1e-4, 1e3), st.booleans(), st.booleans(), st.integers(0, 10**6))

@@ -1,4 +1,4 @@
-"""The base of the models of the representer theorem (M13): problems on one kernel matrix, answers as sums of kernels."""
+"""The base of the models of the representer theorem (M13): problems on one kernel matrix, sums of kernels as values."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from mercer.losses import Squared, SquaredNorm
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary
-from mercer.solvers.systems.feature_space import inverse_diagonal
+from mercer.solvers.systems.inverse import inverse_diagonal
 from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridge
 
 

@@ -30,7 +30,7 @@ from mercer.solvers.gp.posterior import ByFactor, ByGradients, Posterior
 from mercer.solvers.gp.search import Tuned
 from mercer.solvers.gp.space import Space
 from mercer.solvers.history import HISTORY
-from mercer.solvers.systems.feature_space import inverse_diagonal
+from mercer.solvers.systems.inverse import inverse_diagonal
 
 _SMALL = 1 << 25  # bytes that are within any budget
 _PAID = 5  # likelihoods of all rows, of which each costs eight times the operations of a low rank, or more

@@ -18,7 +18,7 @@ from mercer.points.formulas.formula import StatLeaf
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import quietly
-from mercer.solvers.dual.course import FLOOR, Whole
+from mercer.solvers.dual.course import FLOOR
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.hulls import (
     Columns,
@@ -34,6 +34,7 @@ from mercer.solvers.dual.hulls import (
 )
 from mercer.solvers.dual.planning import WHOLE, method
 from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
+from mercer.solvers.dual.whole import Whole
 from mercer.solvers.history import Row
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -13,7 +13,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual.many import solve
 from mercer.solvers.dual.planning import plan as plan_svm
 from mercer.solvers.dual.problem import SVMDual
-from mercer.solvers.representer.problem import Journal
+from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.squared_norm import EPS, Point
 
 _FAR = 1e100  # a bound that no coefficient reaches, in units of the linear terms

@@ -19,8 +19,9 @@ from mercer.machine.threads import one_thread_each, within_limit
 from mercer.machine.warn import warn
 from mercer.solvers.control import Control
 from mercer.solvers.representer import boxed, multinomial, newton
+from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.penalised import Search
-from mercer.solvers.representer.problem import Journal, Minimiser, Representer
+from mercer.solvers.representer.problem import Minimiser, Representer
 from mercer.solvers.representer.proximal import solve_proximal
 from mercer.solvers.representer.squared_norm import EPS, Point, Task
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer.losses.numeric import curvature
 from mercer.machine.budget import readable
-from mercer.solvers.representer.problem import FLOOR, Journal
+from mercer.solvers.representer.journal import FLOOR, Journal
 from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
 from mercer.solvers.systems.pivoted import Pivoted
 

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.machine.budget import readable
 from mercer.solvers.representer.directions import ROUGH, Directions
-from mercer.solvers.representer.problem import FLOOR, Journal
+from mercer.solvers.representer.journal import FLOOR, Journal
 from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
 
 EXACT = 2500  # points up to which each Newton system is factorised

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.machine.lazy import cached_property
-from mercer.solvers.representer.problem import Journal
+from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.squared_norm import EPS, Point
 
 _SOLVES = 80

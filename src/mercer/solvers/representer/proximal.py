@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.solvers.representer.journal import FLOOR, Journal
 from mercer.solvers.representer.newton import Newton
-from mercer.solvers.representer.problem import FLOOR, Journal
 from mercer.solvers.representer.squared_norm import EPS, Point, Task
 from mercer.solvers.systems.system import Systems
 

@@ -9,10 +9,8 @@ from scipy.linalg import eigh, solve, svd
 
 from mercer.features.combine import exact_features
 from mercer.gram import Gram
-from mercer.solvers.control import Control
-from mercer.solvers.systems.cholesky import cholesky, inverse_of_factor, not_positive
+from mercer.solvers.systems.cholesky import not_positive
 from mercer.solvers.systems.products import Products
-from mercer.solvers.systems.system import Systems
 
 _WIDE = 2  # times the number of points: so many features at most
 _EIGEN = 10_000  # points up to which the eigenvectors of K may take the place of features
@@ -175,78 +173,3 @@ class FeatureSpace:
         if self._U.shape[1] == len(self._U):
             rest[:] = 0.0
         return c, rest
-
-
-# The diagonal of the inverse of a ridge system, from which what each sample would be predicted by the others.
-
-
-_COLUMNS = 256  # of the inverse, computed at a time where the matrix does not fit
-_SMALL = 1e3 * float(np.finfo(np.float64).eps)  # of the trace of K: a shift beside which rounding errors count
-_SUMS = 512  # rows of the inverse factor whose squares are added at a time
-
-
-def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> np.ndarray:
-    r"""Return the diagonal of C, the inverse of K + diag(shift); with an intercept, of
-
-    .. math:: C = G - \frac{G 1 1' G}{1' G 1}, \qquad G = (K + \operatorname{diag}(s))^{-1}
-
-    With a = C y the error at sample i of the fit without it is a_i / C_ii. In place by a Cholesky factor and its
-    inverse, n³ operations and one matrix; column by column where that does not fit the budget; in feature space where
-    the shift is so small that K's rounding errors count.
-
-    Parameters
-    ----------
-    gram
-        The kernel matrix K of the training points.
-    shift
-        s, one number per point.
-    intercept
-        Whether the model has a free offset.
-
-    Examples
-    --------
-    >>> from mercer import Gram, Linear
-    >>> inverse_diagonal(Gram(Linear(), [[1.0, 0.0], [0.0, 2.0]]), np.ones(2))
-    array([0.5, 0.2])
-    """
-    n = gram.shape[0]
-    least, trace = float(np.min(shift)), float(np.abs(np.asarray(gram.diag())).sum())
-    if 0 < least <= _SMALL * trace and (space := FeatureSpace.of_features(gram, 1.0 / shift, intercept)) is not None:
-        return space.complement(1.0) / shift
-    if 24 * n * n > gram.budget:
-        return _by_columns(Systems(gram, Control(precision="float64")), shift, intercept)
-    M = np.array(gram.dense(), dtype=np.float64, order="F")
-    M.flat[:: n + 1] += shift
-    if not cholesky(M):
-        raise np.linalg.LinAlgError(
-            f"K + shift is singular to rounding (the least shift is {least:.2g}), so that leaving out a "
-            "sample leaves its value undetermined; take a larger alpha."
-        )
-    inverse_of_factor(M)
-    M = np.tril(M)
-    found = np.zeros(n)
-    for i in range(0, n, _SUMS):
-        found += np.einsum("ij,ij->j", M[i : i + _SUMS], M[i : i + _SUMS])
-    return _without_constants(found, M.T @ (M @ np.ones(n))) if intercept else found
-
-
-def _by_columns(systems: Systems, shift: np.ndarray, intercept: bool) -> np.ndarray:
-    n = systems.gram.shape[0]
-
-    def solved(B: np.ndarray) -> np.ndarray:
-        answer = systems.solve(shift, B, tol=1e-8)
-        if answer.stopped == "interrupted":
-            raise KeyboardInterrupt
-        return answer.A
-
-    found = np.empty(n)
-    for start in range(0, n, _COLUMNS):
-        here = np.arange(start, min(start + _COLUMNS, n))
-        unit = np.zeros((n, len(here)))
-        unit[here, here - start] = 1.0
-        found[here] = solved(unit)[here, here - start]
-    return _without_constants(found, solved(np.ones(n))) if intercept else found
-
-
-def _without_constants(diagonal: np.ndarray, ones: np.ndarray) -> np.ndarray:
-    return diagonal - ones**2 / ones.sum()
