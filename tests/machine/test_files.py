@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +98,10 @@ def test_drafts_of_other_machines_are_removed_when_they_are_old(tmp_path):
     with placed(tmp_path / "b"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "b"]
+
+
+def test_a_file_that_goes_away_between_two_looks_is_written_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "exists", lambda path: True)  # it was there a moment ago
+    with placed(tmp_path / "a") as (draft,):
+        draft.write_text("whole")
+    assert (tmp_path / "a").read_text() == "whole"

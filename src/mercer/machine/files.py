@@ -72,15 +72,19 @@ def _target(path: str | os.PathLike[str]) -> Path:
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; name a file in it.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it.")
-    if target.exists() and not target.is_file():
-        raise OSError(f"{os.fspath(path)!r} is a device or a pipe, and would be replaced by a file; name a file.")
+    with suppress(FileNotFoundError):  # asked once: another process may remove it at any moment
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise OSError(f"{os.fspath(path)!r} is a device or a pipe, and would be replaced by a file; name a file.")
     return target
 
 
 def _create(draft: Path, target: Path) -> int:
     """Make the empty draft and return the permissions it is to have: the target's, or what the umask leaves."""
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    return stat.S_IMODE((target if target.exists() else draft).stat().st_mode)
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        return stat.S_IMODE(draft.stat().st_mode)
 
 
 def _to_disk(path: Path, flags: int) -> None:
