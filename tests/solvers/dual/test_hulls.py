@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import referee
-from mercer import RBF
+from mercer import RBF, Polynomial
+from mercer.solvers.dual import hulls
 from mercer.solvers.dual.hard import pivoted_factor
 from mercer.solvers.dual.hulls import (
     _Equations,
@@ -169,6 +170,28 @@ def test_steps_on_few_columns_lead_to_the_same_mixtures(free, apart):
     for found in ways:
         assert_mixtures(found.b, sign, free)
     assert ways[1].apart == pytest.approx(ways[0].apart, rel=1e-5, abs=1e-6)
+
+
+def test_equations_end_the_steps_on_columns_at_the_points_that_hold_the_margin():
+    rng = np.random.default_rng(0)
+    X, sign = rng.normal(size=(400, 4)), labels(400, rng)
+    K = Polynomial(6)(X)
+    factor = pivoted_factor(K)
+    assert factor.values.shape[1] < 300
+    found = nearest(factor.values, sign, True, 1e-4, 1e-7, never, factor)
+    assert found.gap <= 1e-4
+    assert_mixtures(found.b, sign, True)
+    assert np.count_nonzero(found.b) <= factor.values.shape[1] + 2  # as many as there are directions, not all
+    assert found.apart == pytest.approx(distance(K, sign, True), rel=1e-4)
+
+
+def test_equations_that_fail_are_tried_again_at_a_much_smaller_gap(monkeypatch):
+    tried = []
+    monkeypatch.setattr(hulls, "refined_on_matrix", lambda K, at, sign, free, tol, steps: tried.append(steps))
+    refine = hulls._Refinement(np.eye(4), np.array([1.0, 1.0, -1.0, -1.0]), True, 1e-3)
+    for steps, gap in enumerate((1.0, 0.5, 0.02, 0.01, 0.003, 0.001, 0.0009)):
+        assert refine(np.arange(4), np.ones(4), np.ones(4), gap, steps) is None
+    assert tried == [2, 5]
 
 
 def test_it_is_asked_to_leave_also_far_from_the_solution():

@@ -178,7 +178,7 @@ def pivoted_factor(K: np.ndarray) -> Columns | None:
     factor[order - 1] = np.tril(packed[:, :rank])
     probe = np.cos(np.arange(len(K)))
     off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
-    return None if off else Columns(factor, np.square(packed.diagonal()[:rank]))
+    return None if off else Columns(factor, np.square(packed.diagonal()[:rank]), K)
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
@@ -199,7 +199,7 @@ def _between_values(
     The square of a distance is a sum of kernel values: their rounding hides distances below some 1e-8.
     """
     K = matrix(problem)
-    goal = 0.1 * control.tol
+    goal = 0.5 * control.tol  # the other half is for what rounding adds
     with quietly(len(K)):
         definite = dpotrf(K.T, lower=1, clean=0)[1] == 0  # takes a quarter of the time of pivots
         factor = None if definite else pivoted_factor(K)

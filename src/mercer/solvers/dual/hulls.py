@@ -28,6 +28,7 @@ _WAYS = ((2, 0.85), (_PATIENCE, 0.5))  # exchanges, and to which part many point
 _EXCHANGES = 60  # at most
 _BORDER = 40  # points by which a set may differ from the one that was factorised
 _SEPARATED = 0.03  # the gap of interior mixtures from which on their points are nearly those of the nearest
+_AGAIN = 0.1  # of the gap at which equations have failed: where they are tried again
 _LAST = 1e-8  # of the objective: the complementarity at which mixtures have the points of the nearest
 _NEARLY = 0.01  # of all points: so few coefficients of the wrong sign may be left out
 _HOPELESS = 0.02  # of all points: so many to exchange are too many when they become no fewer
@@ -36,15 +37,17 @@ _BESIDE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K are 
 _EXACT = 1e-6  # of the square of the distance: what equations may leave of w
 _ROUNDING = 1e-15  # of k(x, x), in w at a point
 _SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
+_HIDDEN = 1e-14  # of k(x, x): squares of distances that are not told from 0 by classes that overlap there
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
 _FLOOR = 4  # steps in which complementarity does not halve: rounding keeps it where it is
 
 
 class Columns(NamedTuple):
-    """F with F F' = K up to rounding, and what its first, its first two, ... columns leave of K's diagonal."""
+    """F with F F' = K up to rounding, what its first, its first two, ... columns leave of K's diagonal, and K."""
 
     values: np.ndarray
     left: np.ndarray
+    K: np.ndarray
 
     def seen(self, stiffness: float) -> int:
         """Return how many columns count beside 1 / stiffness."""
@@ -115,7 +118,8 @@ def nearest(
     stop
         Asked after each step whether to leave.
     factor
-        The factor of which the features are the columns: steps far from the solution are taken with the first of them.
+        The factor of which the features are the columns: steps far from the solution are taken with the first of them,
+        and equations in the kernel's values have the last word (see `nearest_on_matrix`).
 
     Examples
     --------
@@ -126,16 +130,21 @@ def nearest(
     """
     square = float(np.einsum("ij,ij->i", points, points).max())
     best, smallest, waited = None, math.inf, 0
+    refine = None if factor is None else _Refinement(factor.K, sign, free, tol)
     few = len(points) * points.shape[1] ** 2 <= _INLINE
     with one_thread_each() if few else scipy_alone(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for steps, (u, slack, length) in enumerate(_path(points, sign, free, factor)):
             far = float(u @ slack) > max(length, 1e3 * touching**2)
-            if best is not None and far and points.shape[1] > _EQUATIONS and not stop():
-                continue  # products with all features take as long as the step
+            wide = points.shape[1] > _EQUATIONS  # products with all features take as long as a part of the step
+            if best is not None and far and wide and not stop():
+                continue
             waited += 1
             inside = mixtures(sign * u, free)
-            sparse = [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _PRESSING]
-            for b in (inside, *sparse, _refined(points, sparse[0], sign, free)):
+            tried = [inside]
+            if not wide or (best is not None and (best.margin > 0 or best.apart <= 10 * touching)):
+                tried += [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _PRESSING]
+                tried.append(_refined(points, tried[1], sign, free))
+            for b in tried:
                 if b is None or not np.isfinite(b).all():
                     continue
                 w = points.T @ b
@@ -148,6 +157,12 @@ def nearest(
                 # A solution has no coefficients that are nearly 0.
                 if best.apart <= touching or (seen.gap <= tol and b is not inside):
                     return seen if seen.gap <= tol else best
+            if refine is not None:
+                refined = refine(np.arange(len(u)), u, slack, best.gap, steps)
+                if refined is not None:
+                    return refined
+                if best.margin <= 0 and best.apart**2 <= _HIDDEN * square:
+                    break
             # Mixtures that nearly meet will hardly come apart again.
             meeting = best is not None and best.margin <= 0 and best.apart <= 100 * touching
             if waited >= (_STALLED // 2 if meeting else _STALLED) or stop():
@@ -179,7 +194,7 @@ def nearest_on_matrix(
     assert b is not None
     largest = float(np.abs(K.diagonal()).max())
     noise = _SQUARES * largest
-    found, before = on_matrix(K, b, sign, free), None
+    found, refine = on_matrix(K, b, sign, free), _Refinement(K, sign, free, tol)
     totals: list[float] = []
     with quietly(len(K)):
         for steps, (point, objective, _) in enumerate(_inside(K, b, sign, free)):
@@ -187,11 +202,11 @@ def nearest_on_matrix(
             if mixed is None or not np.isfinite(mixed).all():
                 return None
             found = on_matrix(K, mixed, sign, free, steps)
-            if before is not None and found.gap <= _SEPARATED:
-                refined = refined_on_matrix(K, _positive(point, before), sign, free, tol, steps)
-                if refined is not None and is_nearest(K, refined, tol):
-                    return refined
-            before = point
+            refined = refine(point.at, point.x, point.low, found.gap, steps)
+            if refined is not None:
+                return refined
+            if found.gap <= _AGAIN * tol or (found.margin <= 0 and found.apart**2 <= _HIDDEN * largest):
+                break
             least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
             totals.append(point.complementarity)
             if objective <= 0.5 * touching**2 or totals[-1] <= least:
@@ -219,15 +234,29 @@ def _inside(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool) -> Itera
     return path(signed, none, none, np.stack([unbounded, none]), np.stack([np.abs(b), none]), 1)
 
 
-def _positive(point: Interior, before: Interior) -> np.ndarray:
-    """Return which coefficients a step takes for positive: those that fall more slowly than their multipliers.
+class _Refinement:
+    """Linear equations for the points that an interior step takes for those of the nearest mixtures.
 
-    The indicators of Tapia (El-Bakry, Tapia and Zhang, 1994), which know no scale: how small the coefficients of others
-    are says little where the matrix is ill-conditioned.
+    These are the points whose coefficients fall more slowly than their multipliers: the indicators of Tapia (El-Bakry,
+    Tapia and Zhang, 1994), which know no scale. How small the coefficients of others are says little where the matrix
+    is ill-conditioned. Equations that fail are tried again once the gap is much smaller.
     """
-    found = np.zeros(point.n, bool)
-    found[point.at] = point.x * before.low > point.low * before.x
-    return found
+
+    def __init__(self, K: np.ndarray, sign: np.ndarray, free: bool, tol: float) -> None:
+        self.K, self.sign, self.free, self.tol = K, sign, free, tol
+        self.wanted = _SEPARATED
+        self.before: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __call__(self, at: np.ndarray, x: np.ndarray, low: np.ndarray, gap: float, steps: int) -> Nearest | None:
+        """Return the nearest mixtures, from coefficients x of the points `at` and multipliers; None if not yet."""
+        before, self.before = self.before, (x, low)
+        if before is None or gap > self.wanted:
+            return None
+        self.wanted = _AGAIN * gap
+        positive = np.zeros(len(self.sign), bool)
+        positive[at] = x * before[1] > low * before[0]
+        refined = refined_on_matrix(self.K, positive, self.sign, self.free, self.tol, steps)
+        return refined if refined is not None and is_nearest(self.K, refined, self.tol) else None
 
 
 def in_mixture(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool, times: float = 1.0) -> np.ndarray:
@@ -416,6 +445,7 @@ def _path(
     u = np.full(n, 1.0 / n)
     slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
     v = np.zeros(few + ends.shape[1])
+    lifts = _LIFTS
     for _ in range(_STEPS):
         yield u, slack, float(v[:few] @ v[:few])
         stiff = u / slack
@@ -426,9 +456,10 @@ def _path(
         penalty = np.append(np.ones(few), np.zeros(ends.shape[1]))
         gain = np.append(np.zeros(len(penalty) - 1), 1.0)
         missing = times(v) - slack
-        newton = _Newton(rows, sign, ends, stiff)
+        newton = _Newton(rows, sign, ends, stiff, lifts)
         if newton.factor is None:
             return
+        lifts = newton.lifts
         base = gain - penalty * v - transposed(stiff * missing)
         # Towards the solution itself; how far that goes says how much of the mean to keep, and what curves away.
         dslack = times(newton.solve(base)) + missing
@@ -447,23 +478,27 @@ def _path(
 
 
 class _Newton:
-    """A' diag(stiff) A + diag(penalty) for the rows A = (phi, sign ends), factorised."""
+    """A' diag(stiff) A + diag(penalty) for the rows A = (phi, sign ends), factorised with the first lift that does."""
 
-    def __init__(self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray) -> None:
+    def __init__(
+        self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray, lifts: tuple[float, ...]
+    ) -> None:
         d = points.shape[1]
         rows = np.column_stack([points, sign[:, None] * ends])
         rows *= np.sqrt(stiff)[:, None]
+        squares = np.einsum("ij,ij->j", rows, rows)
+        squares[:d] += 1.0
+        self.scale = 1.0 / np.sqrt(squares)
+        rows *= self.scale
         matrix = dsyrk(1.0, rows.T, lower=1)
-        matrix[np.arange(d), np.arange(d)] += 1.0
-        self.scale = 1.0 / np.sqrt(matrix.diagonal())
-        matrix *= self.scale * self.scale[:, None]
         self.factor = None
-        for lift in _LIFTS:
+        for i, lift in enumerate(lifts):
             matrix[np.diag_indices(len(matrix))] = 1.0 + lift
             try:
                 self.factor = cho_factor(matrix, lower=True, check_finite=False)
             except LinAlgError:
                 continue
+            self.lifts = lifts[i:]  # a later matrix is worse conditioned
             break
 
     def solve(self, right: np.ndarray) -> np.ndarray:
