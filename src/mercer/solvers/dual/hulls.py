@@ -157,7 +157,7 @@ def nearest(
                 # A solution has no coefficients that are nearly 0.
                 if best.apart <= touching or (seen.gap <= tol and b is not inside):
                     return seen if seen.gap <= tol else best
-            if refine is not None:
+            if refine is not None and best is not None:
                 refined = refine(np.arange(len(u)), u, slack, best.gap, steps)
                 if refined is not None:
                     return refined
@@ -445,7 +445,7 @@ def _path(
     u = np.full(n, 1.0 / n)
     slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
     v = np.zeros(few + ends.shape[1])
-    lifts = _LIFTS
+    lifts: tuple[float, ...] = _LIFTS
     for _ in range(_STEPS):
         yield u, slack, float(v[:few] @ v[:few])
         stiff = u / slack
