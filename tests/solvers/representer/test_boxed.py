@@ -18,7 +18,7 @@ LOSSES = [Absolute(), Pinball(0.2), EpsilonInsensitive(0.3), Hinge(), Perceptron
 
 def run(loss, X, y, weights, intercept, strength, tol=1e-9, start=None):
     boxed = dual_of(Gram(RBF(1.0), X), y, loss, weights, intercept, strength, start)
-    return solve_boxed(boxed, Journal(Control(tol=tol)), tol), boxed.dual
+    return solve_boxed(boxed, Journal(control := Control(tol=tol)), control), boxed.dual
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -83,5 +83,5 @@ def test_the_history_tells_the_primal():
     X, y = conic.draw(Hinge(), 0, 60)
     boxed = dual_of(Gram(RBF(0.3), X), y, Hinge(), np.ones(60), True, 1e-2)
     journal = Journal(Control(tol=1e-6))
-    point = solve_boxed(boxed, journal, 1e-6)
+    point = solve_boxed(boxed, journal, journal.control)
     assert journal.history[-1][1] == pytest.approx(point.primal, rel=1e-5)

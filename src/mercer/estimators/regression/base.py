@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -98,7 +98,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         found: list[Minimiser] = []
         for number, part in enumerate(parts):
             if self.checkpoint is not None and len(parts) > 1:
-                control.checkpoint = Path(f"{self.checkpoint}.{number}")
+                control = replace(control, checkpoint=Path(f"{self.checkpoint}.{number}"))
             intercept = bool(self.fit_intercept)
             problem = Representer(gram, part.y, part.loss, part.penalty, part.weights, intercept)
             start = starts[number] if starts is not None and len(starts) == len(parts) else None

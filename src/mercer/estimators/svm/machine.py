@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
             gram = self._gram(training)
             for number, (begin, end) in enumerate(self._batches(training, statements)):
                 if self.checkpoint is not None and len(statements) > 1:
-                    control.checkpoint = Path(f"{self.checkpoint}.{number}")
+                    control = replace(control, checkpoint=Path(f"{self.checkpoint}.{number}"))
                 problems = [
                     SVMDual(gram, rows=s.rows, classes=s.classes, **{**s.terms, **starts[begin + i]})
                     for i, s in enumerate(statements[begin:end])

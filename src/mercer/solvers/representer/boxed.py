@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,17 +113,15 @@ def describe(dual: SVMDual, control: Control, why: str) -> str:
     return f"the SVM solver on the dual ({plan_svm([dual], control)[:-1]}): {why}."
 
 
-def solve_boxed(boxed: Boxed, journal: Journal, tol: float) -> Point:
-    """Solve the dual to a relative gap of `tol`; the multipliers are u = -strength a."""
-    control, strength, unit = journal.control, boxed.strength, boxed.unit
-    asked = control.tol, control.max_iter
-    try:
-        control.tol = tol
-        if control.max_iter >= 0:
-            control.max_iter = max(0, control.max_iter - journal.steps)
-        done = solve([boxed.dual], control)[0]
-    finally:
-        control.tol, control.max_iter = asked
+def solve_boxed(boxed: Boxed, journal: Journal, control: Control) -> Point:
+    """Solve the dual to a relative gap of `control.tol`; the multipliers are u = -strength a.
+
+    `control` is that of the journal but for the tolerance, and perhaps the checkpoint.
+    """
+    strength, unit = boxed.strength, boxed.unit
+    if control.max_iter >= 0:
+        control = replace(control, max_iter=max(0, control.max_iter - journal.steps))
+    done = solve([boxed.dual], control)[0]
     claim = done.certificate
 
     def scaled(value: float) -> float:

@@ -193,14 +193,8 @@ class _Engine:
     def _dual(self, strength: float, tol: float) -> Point:
         problem, control = self.problem, self.control
         parts = (problem.gram, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a)
-        dual = boxed.dual_of(*parts)
-        file = control.checkpoint
-        if self.own_file:
-            control.checkpoint = None
-        try:
-            return boxed.solve_boxed(dual, self.journal, tol)
-        finally:
-            control.checkpoint = file
+        file = None if self.own_file else control.checkpoint
+        return boxed.solve_boxed(boxed.dual_of(*parts), self.journal, replace(control, tol=tol, checkpoint=file))
 
     def _zero(self, point: Point) -> Point:
         """Return f = 0 with the offset that is best for it."""
