@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.certify import Stop
 from mercer.machine.warn import warn
 
 
@@ -93,11 +94,11 @@ class Control:
     def exhausted(self, steps: int) -> str | None:
         """Return which limit has been reached, if one has."""
         if self.cancelled:
-            return "interrupted"
+            return Stop.INTERRUPTED
         if 0 <= self.max_iter <= steps:
-            return f"max_iter={self.max_iter} reached"
+            return Stop.steps(self.max_iter)
         if self.time_limit is not None and self.seconds >= self.time_limit:
-            return f"time_limit={self.time_limit:g} s reached"
+            return Stop.time(self.time_limit)
         return None
 
     def warn_of_checkpoint(self, why: str) -> None:

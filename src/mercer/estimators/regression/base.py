@@ -23,8 +23,8 @@ from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
-from mercer.solvers.history import history_table
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
+from mercer.solvers.run import history_table
 
 _FAR = 1e140  # as in `mercer.solvers.systems.ridge`
 

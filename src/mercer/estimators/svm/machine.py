@@ -21,7 +21,7 @@ from mercer.points import Points
 from mercer.solvers import plan, solve
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual.problem import Solution, SVMDual
-from mercer.solvers.history import history_table
+from mercer.solvers.run import history_table
 
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
 

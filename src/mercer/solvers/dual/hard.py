@@ -35,7 +35,7 @@ from mercer.solvers.dual.hulls import (
 from mercer.solvers.dual.planning import WHOLE, method
 from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
 from mercer.solvers.dual.whole import Whole
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUGH = 1e-2  # the gap at which a rung shows whether its bound matters
