@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.certify import Certificate, combined
+from mercer.certify import Certificate, Stop, combined
 from mercer.estimators.shared.expansion import linear_functions
 from mercer.estimators.shared.inputs import positive_weights
 from mercer.estimators.shared.parameters import Unnecessary, is_real, warn_unnecessary
@@ -87,7 +87,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         self.intercept_ = np.array([s.b for s in solutions]).reshape(-1)
         coef = np.vstack([s.w for s in solutions])
         certificate = self.certificate_
-        if certificate.stopped != "converged":
+        if certificate.stopped != Stop.CONVERGED:
             warn_unfinished(certificate.stopped, certificate.relative_gap, self.tol)
         return coef
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.certify import Certificate, combined
+from mercer.certify import Certificate, Stop, combined
 from mercer.estimators.shared.expansion import linear_functions
 from mercer.estimators.shared.inputs import positive_weights, refuse_words
 from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
@@ -223,8 +223,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _reason(self, claim: Certificate, steps: int) -> str:
         """Return why a target was left before its tolerance."""
         if claim.converged:
-            return "converged"
-        return f"max_iter={self.max_iter} reached" if steps == self.max_iter else "rounding errors"
+            return Stop.CONVERGED
+        return Stop.steps(self.max_iter) if steps == self.max_iter else Stop.ROUNDING
 
     @property
     def certificate_(self) -> Certificate:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.certify import with_duality
+from mercer.certify import Stop, with_duality
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.process import Process, generator, said_of_search, warn_of_search
 from mercer.estimators.shared.kernel_names import NAMES
@@ -290,7 +290,7 @@ class GaussianProcessRegressor(Process):
             coefficients = self._by_factor(training, Y, noise, memory, control, float(gram.budget - memory.nbytes))
         self._certificates = with_duality(Gram(kernel, training.points), self._certificates, [None])
         if control.cancelled:
-            self._certificates = [replace(claim, stopped="interrupted") for claim in self._certificates]
+            self._certificates = [replace(claim, stopped=Stop.INTERRUPTED) for claim in self._certificates]
         self._history = [] if tuned is None else tuned.history
         self.n_iter_ = max(1, len(self._history))
         self._seconds = control.seconds

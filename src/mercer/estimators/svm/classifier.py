@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined
+from mercer.certify import Certificate, Stop, combined
 from mercer.estimators.shared.choosing import chosen_kernel
 from mercer.estimators.shared.expansion import found_functions
 from mercer.estimators.shared.labels import Labels, shown
@@ -95,7 +95,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         self._warn_unfinished(training, data, labels)
         self.__dict__.pop("calibration_", None)  # of an earlier fit
         if folds is not None:
-            if self.certificate_.stopped == "interrupted":
+            if self.certificate_.stopped == Stop.INTERRUPTED:
                 raise KeyboardInterrupt  # without probabilities it would not be the model that was asked for
             self.calibration_ = self._calibration(training, labels, codes, folds)
         return self

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer.certify import Stop
 from mercer.estimators.shared.inputs import positive_weights
 from mercer.estimators.shared.multiclass import Pairs, pair_values
 from mercer.estimators.shared.training import Training
@@ -135,7 +136,7 @@ class Fit:
             for i, solution in zip(left, solve(problems, self.control), strict=True):
                 found[i] = solution
                 claim = solution.certificate
-                if claim.stopped != "converged":
+                if claim.stopped != Stop.CONVERGED:
                     warn_unfinished(claim.stopped, claim.relative_gap, self.control.tol)
         return [s for s in found if s is not None]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, check_svm, combined, with_duality
+from mercer.certify import Certificate, Stop, check_svm, combined, with_duality
 from mercer.estimators.shared.diagnosis import diagnose
 from mercer.estimators.shared.expansion import Expansion
 from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
@@ -178,7 +178,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
     def fit_status_(self) -> int:
         """0 where the fit has reached `tol`, 1 where it ended before, as in scikit-learn."""
         check_is_fitted(self)
-        return int(any(c.stopped != "converged" for c in self._certificates))
+        return int(any(c.stopped != Stop.CONVERGED for c in self._certificates))
 
     @property
     def history_(self) -> Any:

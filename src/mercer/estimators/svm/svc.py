@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.certify import Stop
 from mercer.estimators.shared.multiclass import Pairs
 from mercer.estimators.shared.training import Training
 from mercer.estimators.svm.classifier import PairwiseClassifier
@@ -293,7 +294,7 @@ class NuSVC(PairwiseClassifier):
         largest = float(np.abs(training.kernel.diag(training.points)).max())  # of all kernel values
         nothing = _NOTHING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
         if not rho > nothing:
-            if solution.certificate.stopped == "interrupted":
+            if solution.certificate.stopped == Stop.INTERRUPTED:
                 raise KeyboardInterrupt  # before there was a margin
             raise ValueError(
                 f"the margin of NuSVC vanishes (rho = {rho:.3g}) at nu={self.nu:g}: some averages over that share of "

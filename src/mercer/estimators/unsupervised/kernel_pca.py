@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.certify import seen_indefinite
+from mercer.certify import Stop, seen_indefinite
 from mercer.estimators.regression.kernel_ridge import KernelRidge
 from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
 from mercer.estimators.shared.ranges import whole_fit
@@ -354,7 +354,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self._inverse_kernel = _comparing(self.kernel_, Z)
         ridge = KernelRidge(self.alpha, kernel=self._inverse_kernel, residual=1e-10, budget=self.budget)
         self.dual_coef_ = ridge.fit(Z, X).dual_coef_
-        if ridge.certificate_.stopped == "interrupted":
+        if ridge.certificate_.stopped == Stop.INTERRUPTED:
             raise KeyboardInterrupt
 
     @property

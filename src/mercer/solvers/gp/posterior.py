@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import blas, cho_factor, lapack
 
+from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
@@ -147,7 +148,7 @@ class ByGradients:
         length = np.maximum(np.linalg.norm(k, axis=0), 1e-300)
         tol = np.clip(_CLOSE * float(np.min(self.shift)) / length, 1e-12, 1e-3)
         answer = self._systems.solve(self.shift, k, tol=tol)
-        if answer.stopped == "interrupted":
+        if answer.stopped == Stop.INTERRUPTED:
             self._systems = None  # whose control is cancelled
             raise KeyboardInterrupt
         shift = np.asarray(self.shift).reshape(-1, 1)

@@ -135,11 +135,8 @@ class _Engine:
         shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
         saved = self.progress.restore(a=shape, b=shape[1:], strength=()) if self.own_file else None
         if saved is not None:
-            self.a, self.b, self.first = (
-                saved["a"],
-                saved["b"] if shape[1:] else float(saved["b"]),
-                float(saved["strength"]),
-            )
+            self.a, self.first = saved["a"], float(saved["strength"])
+            self.b = saved["b"] if shape[1:] else float(saved["b"])
             if self.first <= 0:
                 raise self.progress.refusal(f"holds a strength that no run leaves: {self.first:g} is not above 0")
 

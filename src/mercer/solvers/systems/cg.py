@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mercer.certify import Stop
 from mercer.solvers.systems.products import Products
 
 _PART = 7e-4  # the residual one round in float32 aims at, in units of that at its start
@@ -172,7 +173,7 @@ def refine(
     while True:
         course.history.append((course.iterations, float(course.residual.max())))
         if (course.residual <= tol).all():
-            return "converged"
+            return Stop.CONVERGED
         now = float((course.residual / tol).max())
         if now > _STALLED * worst:
             if products.use_coarse:
@@ -181,7 +182,7 @@ def refine(
                 if not course.single:
                     stalls += 1
                     if stalls > 1:
-                        return "rounding errors: the residual falls no further"
+                        return Stop.rounding("the residual falls no further")
                 course.single, rough = False, None
         worst = min(worst, now)
         if rough is None:
@@ -222,7 +223,7 @@ def refine(
         course.residual, course.rest = residual, R
         if stopped not in (None, "stalled"):
             course.history.append((course.iterations, float(residual.max())))
-            return "converged" if (residual <= tol).all() else str(stopped)
+            return Stop.CONVERGED if (residual <= tol).all() else str(stopped)
 
 
 def _times(products: Products, shift: np.ndarray, V: np.ndarray, single: bool) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.certify import Stop
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.systems.cg import Course, Indefinite, Precondition, Watch, refine
 from mercer.solvers.systems.cholesky import Factor, diagnose, factorise, rounding, truncated
@@ -47,7 +48,7 @@ class Answer:
     A: np.ndarray
     residual: np.ndarray
     iterations: int = 1
-    stopped: str = "converged"
+    stopped: str = Stop.CONVERGED
     precision: str = "float64"
     product: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
@@ -79,11 +80,11 @@ class Equation:
 
     def watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
         """Return why to stop: a limit of the control, or the listener's wish."""
-        if self.control.cancelled:
-            return "interrupted"
-        limit = self.control.time_limit
-        if limit is not None and self.control.seconds >= limit:
-            return f"time_limit={limit:g} s reached"
+        control = self.control
+        if control.cancelled:
+            return Stop.INTERRUPTED
+        if control.time_limit is not None and control.seconds >= control.time_limit:
+            return Stop.time(control.time_limit)
         if self._watch is not None:
             return self._watch(iterations, residual, columns, self.A * self.size)
         return None
@@ -92,7 +93,7 @@ class Equation:
         """Return the solution so far."""
         KA = self.products(self.A)
         rest = np.linalg.norm(self.Y - KA - self.shift * self.A, axis=0)
-        return Answer(self.A, rest / np.where(self.lengths > 0, self.lengths, 1.0), 0, "interrupted", product=KA)
+        return Answer(self.A, rest / np.where(self.lengths > 0, self.lengths, 1.0), 0, Stop.INTERRUPTED, product=KA)
 
     # -- factors ----------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class Equation:
             self.A,
             residual,
             sum(a.iterations for a in answers),
-            next((a.stopped for a in answers if a.stopped != "converged"), "converged"),
+            next((a.stopped for a in answers if a.stopped != Stop.CONVERGED), Stop.CONVERGED),
             "float32" if all(a.precision == "float32" for a in answers) else "float64",
             KA,
         )
@@ -156,7 +157,7 @@ class Equation:
                 self.products, shift, Y, course, self.tol[columns], lambda _: lambda V, _: factor.solve(V), watch
             )
         except Indefinite:
-            stopped = "slow" if factor.values.dtype == np.float32 else "rounding errors: the residual falls no further"
+            stopped = "slow" if factor.values.dtype == np.float32 else Stop.rounding("the residual falls no further")
         if stopped.startswith("rounding") and factor.values.dtype == np.float32:
             stopped = "slow"
         assert course.rest is not None
