@@ -129,7 +129,8 @@ class _Engine:
         identity = (problem.y, problem.mass, problem.gram.kernel, problem.loss, problem.penalty, problem.intercept)
         self.progress = Run(control, identity)
         self.systems: Systems | None = None
-        self.a, self.b = problem.start, 0.0
+        self.a = problem.start
+        self.b: Any = 0.0  # a number, or one for each class
         self.first: float | None = None  # the strength of a checkpoint
         self.own_file = not (chosen == "dual" and self.squared)  # the SVM solver has its own kind
         shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
