@@ -48,6 +48,12 @@ def history_table(rows: Iterable[Sequence[float]], known: str = "dual") -> np.nd
     return np.array(full, dtype=HISTORY)
 
 
+def history_tables(problems: Iterable[Iterable[Sequence[float]]], known: str = "dual") -> Any:
+    """Return the table of one problem, or a tuple with those of several; see `history_table`."""
+    tables = tuple(history_table(rows, known) for rows in problems)
+    return tables[0] if len(tables) == 1 else tables
+
+
 class Run:
     """What changes while a problem is solved, by however many solvers that takes.
 

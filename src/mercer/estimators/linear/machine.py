@@ -24,7 +24,7 @@ from mercer.solvers.linear.problem import LinearProblem, LinearSolution
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.verify import check_crammer_singer, check_linear
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 _STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
 
@@ -83,7 +83,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         self.n_iter_ = max(s.certificate.iterations for s in solutions)
         self._certificates = [s.certificate for s in solutions]
         self._alphas = [s.alpha for s in solutions]
-        self._history = [s.history for s in solutions]
+        self._history = [list(map(tuple, s.history)) for s in solutions]
         self.intercept_ = np.array([s.b for s in solutions]).reshape(-1)
         coef = np.vstack([s.w for s in solutions])
         certificate = self.certificate_
@@ -102,8 +102,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
     def history_(self) -> Any:
         """The course of the fit: fields steps, primal, dual, gap, support and seconds; for several problems a tuple."""
         check_is_fitted(self, "_history")
-        tables = tuple(map(history_table, self._history))
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables(self._history)
 
     def _weights(self) -> np.ndarray:
         """Return w, a row for each machine, dense."""

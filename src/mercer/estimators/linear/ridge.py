@@ -20,7 +20,7 @@ from mercer.machine.budget import Budget
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.linear.ridge import CentredRows, solve_linear_ridge
 from mercer.solvers.linear.verify import check_ridge
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 _TYPES = [np.float64, np.float32]
 _THEIRS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")  # scikit-learn's ways to the same w
@@ -242,11 +242,10 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def history_(self) -> Any:
         """The end of the fit as a table of one row; one table for each of several targets."""
         check_is_fitted(self, "_certificates")
-        tables = tuple(
-            history_table([(c.iterations, c.primal, c.dual, c.relative_gap, int(np.count_nonzero(w)), self._seconds)])
+        return history_tables(
+            [(c.iterations, c.primal, c.dual, c.relative_gap, int(np.count_nonzero(w)), self._seconds)]
             for c, w in zip(self._certificates, np.atleast_2d(self.coef_), strict=True)
         )
-        return tables[0] if len(tables) == 1 else tables
 
     @finite
     def predict(self, X: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined, product, why_indefinite, with_duality, without_duality
+from mercer.certify import Certificate, combined, product, relative_gap, why_indefinite, with_duality, without_duality
 from mercer.estimators.online.base import OnlineClassifier
 from mercer.estimators.shared.margins import online_table, zones
 from mercer.estimators.shared.parameters import is_real
@@ -18,7 +18,7 @@ from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.online.iterate import Vector
 from mercer.solvers.online.pegasos import Watched, objectives, pegasos
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 
 class Pegasos(OnlineClassifier):
@@ -222,14 +222,13 @@ class Pegasos(OnlineClassifier):
         """The looks at the descent as a table; for more than two classes a tuple."""
         check_is_fitted(self, "_history")
         parts = [self._history] if isinstance(self._history[0], Watched) else self._history
-        tables = tuple(
-            history_table(
-                (w.step, w.primal, w.dual, Certificate(w.primal, w.dual, 0.0, 1.0).relative_gap, w.support, w.seconds)
+        return history_tables(
+            [
+                (w.step, w.primal, w.dual, relative_gap(w.primal - w.dual, w.primal, w.dual), w.support, w.seconds)
                 for w in rows
-            )
+            ]
             for rows in parts
         )
-        return tables[0] if len(tables) == 1 else tables
 
     def zones(self, X: Any) -> np.ndarray:
         """Return the zone of each point (M10), as `SVC.zones` does: of each class where there are more than two.

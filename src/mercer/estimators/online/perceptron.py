@@ -16,7 +16,7 @@ from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.online.iterate import Coefficients, Vector
 from mercer.solvers.online.perceptron import Mistakes, perceptron
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 
 class Perceptron(OnlineClassifier):
@@ -235,8 +235,7 @@ class Perceptron(OnlineClassifier):
         """The course of the fit, a table of passes; for more than two classes a tuple."""
         check_is_fitted(self, "_history")
         nan = math.nan
-        tables = tuple(history_table((n, nan, nan, nan, m, t) for n, m, t in rows) for rows in self._history)
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables([(n, nan, nan, nan, m, t) for n, m, t in rows] for rows in self._history)
 
     @available_if(lambda self: self.kernel is None)
     @whole_fit

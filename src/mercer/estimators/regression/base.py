@@ -24,7 +24,7 @@ from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 _FAR = 1e140  # as in `mercer.solvers.systems.ridge`
 
@@ -186,8 +186,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     def history_(self) -> Any:
         """The course of the fit, with the fields of `SVC.history_`; for several problems a tuple."""
         check_is_fitted(self)
-        tables = tuple(history_table(rows, known="primal") for rows in self._history)
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables(self._history, known="primal")
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         data = self._read_new(X)

@@ -21,7 +21,7 @@ from mercer.points import Points
 from mercer.solvers import plan, solve
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual.problem import Solution, SVMDual
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
 
@@ -184,8 +184,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
     def history_(self) -> Any:
         """The course of the fit: fields steps, primal, dual, gap, support, seconds; for class pairs a tuple of such."""
         check_is_fitted(self)
-        tables = tuple(history_table(rows) for rows in self._history)
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables(self._history)
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         raise NotImplementedError
