@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer import _core
+from mercer.certify import Stop
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.problem import Method, State, SVMDual, dot
-from mercer.solvers.dual.smo import CHUNK, CONVERGED, FLOOR, SMO
+from mercer.solvers.dual.smo import CHUNK, SMO
 
 CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
 _SMALLEST = 1536  # points of a working set, if there are as many
@@ -74,14 +75,14 @@ class Decomposition(SMO):
                 bounds = self._look()
                 if self._small_gap(bounds):
                     if self._trustworthy(bounds):
-                        return CONVERGED
+                        return Stop.CONVERGED
                     target = math.inf  # look again, in float64
                     continue
                 if count == 0 or self._at_floor(violation):
                     if self.matrix.dtype == np.float64:
-                        return FLOOR
+                        return Stop.FLOOR
                     self._widen()
-                if (reason := self._limit()) is not None:
+                if (reason := self.run.limit()) is not None:
                     return reason
                 target = self._next_target(violation, bounds)
                 self._shrink()
@@ -124,7 +125,7 @@ class Decomposition(SMO):
         upper, lower, width = (array[working] for array in s.arrays[3:])
         cap = 20 * len(working)
         if self.control.max_iter >= 0:
-            cap = min(cap, self.control.max_iter - self.steps)
+            cap = min(cap, self.control.max_iter - self.run.steps)
         block = self._block(working)
         gradient, plus, minus = (array[working] for array in (ahead or s.arrays)[:3])
         before = plus - minus
@@ -154,7 +155,7 @@ class Decomposition(SMO):
             self.drift += dot(moved, moved)
         if self._recent is not None and was is not None:
             self._recent.keep(s.plus - s.minus - was[0], s.gradient - was[1])
-        self.steps += done
+        self.run.steps += done
         self.outer += 1
 
     def _no_steps(self) -> RecentSteps | None:
@@ -196,15 +197,17 @@ class Decomposition(SMO):
 
     def _pause(self) -> str | None:
         """Between two working sets: limits, a checkpoint, a word to the listener."""
-        self.checkpoint.write_now_and_then(plus=self.state.plus, minus=self.state.minus)
+        self.run.save(plus=self.state.plus, minus=self.state.minus)
         if self.may_be_held and self._crawling_sets >= _CRAWLING_SETS:
             return CRAWLS
         if self.outer % self._sets_per_look == 0 and (reason := self._without_progress()) is not None:
             return reason
-        gap, seconds = (self.history[-1].gap, self.history[-1].seconds) if self.history else (math.inf, 0.0)
+        history = self.run.history
+        gap, seconds = (history[-1].gap, history[-1].seconds) if history else (math.inf, 0.0)
         if self.control.report is not None and self.control.seconds - seconds > 0.2:
-            self._record(math.nan, self.state.dual, gap)
-        return self._limit()
+            support = int(np.count_nonzero(self.state.coefficients))
+            self.run.note(math.nan, self.state.dual, gap, support)
+        return self.run.limit()
 
     def _without_progress(self) -> str | None:
         """Return why to stop, judged with fresh gradients: a target that rounding hides is never reached."""
@@ -212,7 +215,7 @@ class Decomposition(SMO):
         self.recompute()
         bounds = self._look()
         if self._small_gap(bounds) and self._trustworthy(bounds):
-            return CONVERGED
+            return Stop.CONVERGED
         gap, dual = self._progress
         gained = bounds.dual - dual
         if bounds.relative_gap <= 0.5 * gap or gained >= 0.05 * abs(bounds.dual):
@@ -225,7 +228,7 @@ class Decomposition(SMO):
             if self.may_be_held:
                 return CRAWLS
             still = gained <= 1e-12 * abs(bounds.dual)
-            return FLOOR if still else f"no progress in {self._sets_per_look * _IDLE_LOOKS} working sets"
+            return Stop.FLOOR if still else f"no progress in {self._sets_per_look * _IDLE_LOOKS} working sets"
         self._widen()
         self._progress, self._idle_looks = (math.inf, -math.inf), 0
         return None

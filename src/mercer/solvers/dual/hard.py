@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpstrf
 
-from mercer.certify import Certificate
+from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.points import Comparison, diagonal
 from mercer.points.formulas.formula import StatLeaf
@@ -31,9 +31,8 @@ from mercer.solvers.dual.hulls import (
     refined_on_matrix,
 )
 from mercer.solvers.dual.problem import FLOAT64_EPS, WHOLE, Infeasible, Solution, SVMDual
-from mercer.solvers.dual.smo import CONVERGED, FLOOR
 from mercer.solvers.dual.solve import solve_soft
-from mercer.solvers.history import Row
+from mercer.solvers.run import Run
 
 _BOUNDS = (1e2, 1e5, 1e8, 1e11)  # on the coefficients, one after the other, in units of 1 / k(x, x)
 _ROUGH_GAP = 1e-2  # at which a solution shows whether its bound matters
@@ -64,7 +63,7 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     except Infeasible:
         _forget(control)
         raise
-    if solution.certificate.stopped in (CONVERGED, FLOOR):
+    if solution.certificate.stopped in (Stop.CONVERGED, Stop.FLOOR):
         _forget(control)
     return solution
 
@@ -105,13 +104,13 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
     start = problem
     for number in range(2):
         soft, cap = _bounded(start, number, size)
-        solution = _solve_part(soft, control, max_iter=most, checkpoint=_file(control, number))
+        solution = solve_soft(soft, replace(control, max_iter=most, checkpoint=_file(control, number)))
         claim = solution.certificate
-        ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
-        if ended or (claim.stopped == CONVERGED and not _reached(solution, cap)):
+        ended = claim.stopped == Stop.CALLBACK or control.exhausted(claim.iterations) is not None
+        if ended or (claim.stopped == Stop.CONVERGED and not _reached(solution, cap)):
             return _certified(solution, y, problem.offset != "none"), True
         most -= claim.iterations
-        if claim.stopped != CONVERGED or most <= 0:
+        if claim.stopped != Stop.CONVERGED or most <= 0:
             break
         start = _from(problem, solution)
     return solution, False
@@ -224,21 +223,10 @@ def _widest(
     primal, rounding = max(dual, dual / smallest**2), 2 * FLOAT64_EPS * length * (length + total)
     slack = y * values - 1.0
     kkt = max(float(np.abs(slack[at]).max()), float(-slack.min()))
-    gap = max(0.0, primal - dual - rounding) / primal
-    control.tell(iteration=hulls.steps, gap=gap, dual=dual, support=len(at))
-    certificate = Certificate(
-        primal=primal,
-        dual=dual,
-        kkt=kkt,
-        tol=control.tol,
-        solver="nearest points of the convex hulls",
-        iterations=hulls.steps,
-        seconds=control.seconds,
-        rounding=rounding,
-        stopped=CONVERGED if gap <= control.tol else FLOOR,
-    )
-    history = [Row(hulls.steps, primal, dual, gap, len(at), control.seconds)]
-    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=history)
+    run, solver = Run(control, steps=hulls.steps), "nearest points of the convex hulls"
+    certificate = run.certificate(primal, dual, kkt, solver, otherwise=Stop.FLOOR, rounding=rounding)
+    run.note(primal, dual, certificate.relative_gap, len(at))
+    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=run.history)
 
 
 def _refuse(hulls: Nearest, size: float) -> NoReturn:
@@ -267,11 +255,12 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
         soft, cap = _bounded(start, number, size)
         # The bounds are far away, so that slacks are dear: what misses the margin is a small part of the gap.
         # Beyond the first bound, a rough solution is enough to see whether it is reached.
-        file, tol = _file(control, number), max(control.tol, _ROUGH_GAP) if number else control.tol
-        solution = _solve_part(soft, control, checkpoint=file, tol=tol)
+        ours = replace(control, checkpoint=_file(control, number))
+        tol = max(control.tol, _ROUGH_GAP) if number else control.tol
+        solution = solve_soft(soft, replace(ours, tol=tol))
         if tol > control.tol and not _reached(solution, cap):
-            solution = _solve_part(_from(soft, solution), control, checkpoint=file)
-        if not _reached(solution, cap) or solution.certificate.stopped == "interrupted":
+            solution = solve_soft(_from(soft, solution), ours)
+        if not _reached(solution, cap) or solution.certificate.stopped == Stop.INTERRUPTED:
             return _certified(solution, y, shift)
         if number == 0 and len(y) > WHOLE:
             _require_separable_part(problem, solution, control)
@@ -286,15 +275,6 @@ def _bounded(problem: SVMDual, number: int, size: float) -> tuple[SVMDual, float
     """Return a problem under one of the finite bounds, and the bound."""
     cap = _BOUNDS[number] / size if size > 0 else _BOUNDS[number]
     return replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap)), cap
-
-
-def _solve_part(problem: SVMDual, control: Control, **limits: Any) -> Solution:
-    """Solve a bounded problem within limits of its own; an interruption there ends the whole fit."""
-    ours = replace(control, **limits)
-    solution = solve_soft(problem, ours)
-    if ours.cancelled:
-        control.cancel()
-    return solution
 
 
 def _from(problem: SVMDual, solution: Solution) -> SVMDual:
@@ -326,15 +306,12 @@ def _require_separable_part(problem: SVMDual, solution: Solution, control: Contr
         return
     gram = Gram(problem.gram.kernel, problem.points().take(part), budget=problem.gram.given_budget)
     cut = SVMDual(gram, -y, problem.upper[part], problem.lower[part], offset=problem.offset)
-    ours = replace(control, checkpoint=None, tol=max(control.tol, 1e-3))
     try:
-        solve_hard(cut, ours)
+        solve_hard(cut, replace(control, checkpoint=None, tol=max(control.tol, 1e-3)))
     except Infeasible as refusal:
         b = np.zeros(len(problem))
         b[part] = refusal.coefficients
         raise Infeasible(str(refusal), b) from None
-    if ours.cancelled:
-        control.cancel()
 
 
 def _certified(solution: Solution, y: np.ndarray, shift: bool) -> Solution:

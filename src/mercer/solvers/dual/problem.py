@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mercer import _core
-from mercer.certify import Certificate
+from mercer.certify import Certificate, relative_gap
 from mercer.gram import Gram
 from mercer.machine.budget import readable
 from mercer.points import Points
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.matrix import single_is_enough
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 Offset = Literal["free", "split", "none"]
 WHOLE = 3000  # points up to which the whole matrix is one working set
@@ -247,10 +247,7 @@ class Bounds(NamedTuple):
     @property
     def relative_gap(self) -> float:
         """The gap beyond rounding in units of the larger objective; infinite while the primal is."""
-        gap, size = self.primal - self.dual - self.rounding, max(abs(self.primal), abs(self.dual))
-        if gap <= 0:
-            return 0.0
-        return gap / size if size < math.inf else math.inf
+        return relative_gap(self.primal - self.dual - self.rounding, self.primal, self.dual)
 
 
 class State:

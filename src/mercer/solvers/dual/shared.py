@@ -14,12 +14,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer import _core
+from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.points import Comparison
 from mercer.solvers.control import Control
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, Held
 from mercer.solvers.dual.problem import Bounds, Solution, State, SVMDual, dot, method
-from mercer.solvers.dual.smo import CONVERGED, FLOOR, SMO
+from mercer.solvers.dual.smo import SMO
 from mercer.solvers.dual.solve import together
 
 GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
@@ -145,9 +146,9 @@ class SharedMatrix:
             From which the next problem may start.
         """
         smo = SharedMatrixSMO(self, rows, terms, control, start)
-        if not smo.solved and smo.advance() != CONVERGED:
+        if not smo.solved and smo.advance() != Stop.CONVERGED:
             return None
-        s, all_points = smo.state, smo.solution(CONVERGED)
+        s, all_points = smo.state, smo.solution(Stop.CONVERGED)
         image = s.gradient - s.linear
         solution = replace(
             all_points,
@@ -205,17 +206,17 @@ class SharedMatrixSMO(SMO):
             if bounds.relative_gap <= _FLOAT32_CHECK * self.control.tol and not self._trustworthy(bounds):
                 return "float32 is not enough"
             if self._small_gap(bounds):
-                return CONVERGED
+                return Stop.CONVERGED
             active, violation = self._active()
-            if (reason := self._limit()) is not None:
+            if (reason := self.run.limit()) is not None:
                 return reason
             if violation <= s.floor:
-                return FLOOR
-            if self.steps > _STEPS_IN_ALL * s.n:
+                return Stop.FLOOR
+            if self.run.steps > _STEPS_IN_ALL * s.n:
                 return "SMO crawls"
             target = max(_TARGET * violation, s.floor)
             done, left = _core.smo_part(K, active, *s.arrays, s.groups, target, _STEPS_PER_LOOK * len(active))
-            self.steps += done
+            self.run.steps += done
             if left > max(target, _CRAWLING * violation) and s.groups == 1:
                 self._newton()
             elif not done:

@@ -11,9 +11,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from mercer import _core
-from mercer.certify import Certificate
+from mercer.certify import Stop
 from mercer.points import Comparison
-from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.matrix import (
@@ -28,10 +27,8 @@ from mercer.solvers.dual.matrix import (
     scratch,
 )
 from mercer.solvers.dual.problem import Bounds, Method, Solution, State, SVMDual, dot
-from mercer.solvers.history import Row
+from mercer.solvers.run import Run
 
-CONVERGED = "converged"
-FLOOR = "at the limit of float64"
 CHUNK = 200_000  # SMO steps between two looks at the clock
 _DUAL_SHARE = 0.05  # of tol: what the dual value may still gain from one look at the gap to the next at the end
 _STEPS_BEFORE_CRAWLING = 100  # SMO steps per point, beyond the first chunk; then interior points are tried
@@ -57,43 +54,37 @@ class SMO(ABC):
         self.matrix = self._matrix(method.single)
         held = self.matrix.values if isinstance(self.matrix, Held) else None
         self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
-        self.steps = 0
-        self.history: list[Row] = []
         s = self.state
-        self.checkpoint = Checkpoint(control, (s.linear, s.upper, s.lower, s.width))
-        saved = self.checkpoint.restore(plus=s.plus.shape, minus=s.minus.shape)
+        self.run = Run(control, (s.linear, s.upper, s.lower, s.width))
+        saved = self.run.restore(plus=s.plus.shape, minus=s.minus.shape)
         if saved is not None and (why := s.resume(**saved)):
-            raise self.checkpoint.refusal(why)
+            raise self.run.refusal(why)
         self.drift = 0.0  # squared length of all moves: what rounding has had to work on
-        self._asked_to_stop = False
         self._known: Bounds | None = None
 
     @abstractmethod
     def advance(self) -> str:
         """Go on until the gap is small enough or a limit is reached; return why it stopped."""
 
-    def run(self) -> Solution:
+    def solve(self) -> Solution:
         """Return the solution, or the best so far when a limit is reached."""
         try:
-            return self._run()
+            return self._solve()
         finally:
             give_back(self._scratch)
 
-    def _run(self) -> Solution:
-        stopped = CONVERGED
+    def _solve(self) -> Solution:
+        stopped = Stop.CONVERGED
         try:
             if self.state.coefficients.any():
                 self.recompute()
             stopped = self.advance()
         except KeyboardInterrupt:
-            stopped = "interrupted"
+            stopped = Stop.INTERRUPTED
             self.control.cancel()
             self.recompute()  # the interruption may have come between a step and its gradient
         solution = self.solution(stopped)
-        if stopped == CONVERGED:
-            self.checkpoint.remove()
-        else:
-            self.checkpoint.write(plus=self.state.plus, minus=self.state.minus)
+        self.run.end(stopped == Stop.CONVERGED, plus=self.state.plus, minus=self.state.minus)
         return solution
 
     # -- kernel values ----------------------------------------------------------------------------------
@@ -166,28 +157,21 @@ class SMO(ABC):
         tol, size = self.control.tol, max(abs(bounds.primal), abs(bounds.dual))
         if bounds.relative_gap > tol:
             return False
-        before = self.history[-2].dual if len(self.history) > 1 else -math.inf
+        history = self.run.history
+        before = history[-2].dual if len(history) > 1 else -math.inf
         return bounds.relative_gap <= _DUAL_SHARE * tol or bounds.dual - before <= _DUAL_SHARE * tol * size
 
     def _look(self) -> Bounds:
         """Compute the objectives, and record them."""
         s = self.state
         bounds = self._known = s.bounds()
-        self._record(bounds.primal, bounds.dual, bounds.relative_gap)
-        self.checkpoint.write_now_and_then(plus=s.plus, minus=s.minus)
+        support = int(np.count_nonzero(s.coefficients))
+        self.run.note(bounds.primal, bounds.dual, bounds.relative_gap, support, plus=s.plus, minus=s.minus)
         return bounds
-
-    def _record(self, primal: float, dual: float, gap: float) -> None:
-        support = int(np.count_nonzero(self.state.coefficients))
-        self.history.append(Row(self.steps, primal, dual, gap, support, self.control.seconds))
-        self._asked_to_stop = self.control.tell(iteration=self.steps, gap=gap, dual=dual, support=support)
-
-    def _limit(self) -> str | None:
-        return "stopped by the callback" if self._asked_to_stop else self.control.exhausted(self.steps)
 
     def _at_floor(self, violation: float) -> bool:
         """Return whether rounding is all that is left, by its size or because nothing has improved for six looks."""
-        recent = self.history[-6:]
+        recent = self.run.history[-6:]
         last, first = recent[-1], recent[0]
         still = len(recent) == 6 and last.dual - first.dual <= 1e-12 * abs(last.dual)
         still = still and min(row.gap for row in recent) == first.gap
@@ -207,17 +191,14 @@ class SMO(ABC):
         s = self.state
         bounds = self._known or s.bounds()
         n = s.n
-        certificate = Certificate(
-            primal=bounds.primal,
-            dual=bounds.dual,
-            kkt=s.kkt(bounds),
+        certificate = self.run.certificate(
+            bounds.primal,
+            bounds.dual,
+            s.kkt(bounds),
+            self.method.name,
+            stopped,
             rounding=bounds.rounding,
-            tol=self.control.tol,
-            solver=self.method.name,
-            iterations=self.steps,
-            seconds=self.control.seconds,
             precision=str(np.dtype(self.matrix.dtype)),
-            stopped=stopped,
         )
         return Solution(
             plus=s.plus[:n],
@@ -226,7 +207,7 @@ class SMO(ABC):
             values=s.gradient[:n] - s.linear[:n] + bounds.offset,
             certificate=certificate,
             half_width=bounds.half_width if s.groups == 2 else 0.0,
-            history=self.history,
+            history=self.run.history,
         )
 
 
@@ -247,7 +228,7 @@ class WholeMatrixSMO(SMO):
         self._interior_points_done = False
         self._best: tuple[float, int, np.ndarray, np.ndarray] | None = None  # gap, steps, plus and minus
         if crawled is not None:
-            self.steps, self.history = crawled.certificate.iterations, [*crawled.history]
+            self.run.steps, self.run.history = crawled.certificate.iterations, [*crawled.history]
 
     @property
     def _values(self) -> np.ndarray:
@@ -260,28 +241,30 @@ class WholeMatrixSMO(SMO):
         while True:
             most = _PROBE if self._crawls and not self._interior_points_done else CHUNK
             if control.max_iter >= 0:
-                most = max(0, min(most, control.max_iter - self.steps))
+                most = max(0, min(most, control.max_iter - self.run.steps))
             done, violation = _core.smo(self._values, *s.arrays, s.groups, max(target, s.floor), most, True)
-            self.steps += done
+            self.run.steps += done
             bounds = self._look()
             if self._small_gap(bounds):
                 if self._trustworthy(bounds):
-                    return CONVERGED
+                    return Stop.CONVERGED
                 continue  # look again, in float64
-            if (reason := self._limit()) is not None:
+            if (reason := self.run.limit()) is not None:
                 return reason
-            if violation > target and self.steps > patience and not self._interior_points_done:
+            if violation > target and self.run.steps > patience and not self._interior_points_done:
                 self._interior_points()
                 bounds = self._look()  # before SMO, whose steps can lose to rounding what interior points have gained
                 if self._small_gap(bounds):
-                    return CONVERGED
+                    return Stop.CONVERGED
             if self._interior_points_done and (reason := self._stalled()) is not None:
                 return reason
             if violation <= target or self._at_floor(violation):
                 if target <= _FLOAT32_VIOLATION * self._unit() and self.matrix.dtype == np.float32:
                     self._widen()
                 elif violation <= s.floor or ((done or violation > target) and self._at_floor(violation)):
-                    return FLOOR  # no step may also mean that the target was within reach already: then it comes down
+                    return (
+                        Stop.FLOOR
+                    )  # no step may also mean that the target was within reach already: then it comes down
                 target = self._next_target(target, bounds)
 
     def _interior_points(self) -> None:
@@ -307,10 +290,10 @@ class WholeMatrixSMO(SMO):
 
     def _stalled(self) -> str | None:
         """Say so where the gap has not halved for many steps, and go back to the best point seen."""
-        gap = self.history[-1].gap
+        gap = self.run.history[-1].gap
         if self._best is None or gap <= 0.5 * self._best[0]:
-            self._best = (gap, self.steps, self.state.plus.copy(), self.state.minus.copy())
-        if self.steps - self._best[1] < _STALLED:
+            self._best = (gap, self.run.steps, self.state.plus.copy(), self.state.minus.copy())
+        if self.run.steps - self._best[1] < _STALLED:
             return None
         if self._best[0] < gap:
             self.state.plus[:], self.state.minus[:] = self._best[2:]

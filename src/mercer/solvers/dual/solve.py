@@ -24,7 +24,7 @@ from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, float32_gap_bound, give_back, measured_float32_gap, scratch
 from mercer.solvers.dual.problem import WHOLE, Bounds, Solution, SVMDual, method, whole_item
 from mercer.solvers.dual.smo import WholeMatrixSMO
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 _ONE_THREAD = 300_000  # kernel values below which a second thread costs more than it brings
 _BUDGET_PARTS = 4  # one of these parts of the budget is for the blocks that class pairs share
@@ -96,14 +96,14 @@ def solve_soft(problem: SVMDual, control: Control) -> Solution:
     """Solve one problem whose coefficients are bounded, by the method that suits it."""
     chosen = method(problem, control)
     if chosen.whole:
-        return WholeMatrixSMO(problem, control, chosen).run()
+        return WholeMatrixSMO(problem, control, chosen).solve()
     problem = problem.alone()
-    solution = Decomposition(problem, control, chosen).run()
+    solution = Decomposition(problem, control, chosen).solve()
     if solution.certificate.stopped != CRAWLS:
         return solution
     chosen = replace(chosen, name="interior points after decomposition", whole=True, single=False)
     problem = replace(problem, plus=solution.plus, minus=solution.minus)
-    return WholeMatrixSMO(problem, control, chosen, crawled=solution).run()
+    return WholeMatrixSMO(problem, control, chosen, crawled=solution).solve()
 
 
 # -- small problems on one matrix --------------------------------------------------------------------------

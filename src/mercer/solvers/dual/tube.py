@@ -7,20 +7,18 @@ fails, a linear program finds the narrowest tube that a function of the kernel's
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, solve
 from scipy.optimize import linprog
 
-from mercer.certify import Certificate
+from mercer.certify import Stop
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.hard import holds, inner_products, matrix, pivoted_factor
 from mercer.solvers.dual.problem import FLOAT64_EPS, WHOLE, Infeasible, Solution, SVMDual
-from mercer.solvers.dual.smo import FLOOR
-from mercer.solvers.history import Row
+from mercer.solvers.run import Run
 
 _IDLE_EXCHANGES = 3  # of points on the edge, that are not much fewer than those before
 _LEAST_SQUARES = 400  # points on the edge up to which equations may be solved by least squares
@@ -61,20 +59,11 @@ def solve_tube(problem: SVMDual, control: Control) -> Solution:
     primal = max(dual, 0.5 * square) if inside else np.inf
     edge = np.abs(np.abs(y - f) - width)[b != 0]
     outside = float(np.maximum(np.abs(y - f) - width, 0.0).max())
-    certificate = Certificate(
-        primal=primal,
-        dual=dual,
-        kkt=max(outside, float(edge.max(initial=0.0))),
-        tol=control.tol,
-        solver="interior points, then the equations of the tube's edge",
-        seconds=control.seconds,
-        rounding=rounded,
-    )
-    if not certificate.converged:
-        certificate = replace(certificate, stopped=FLOOR)
-    support = int(np.count_nonzero(b))
-    history = [Row(0, primal, dual, certificate.relative_gap, support, control.seconds)]
-    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, f, certificate, history=history)
+    kkt = max(outside, float(edge.max(initial=0.0)))
+    run, solver = Run(control, quiet=True), "interior points, then the equations of the tube's edge"
+    certificate = run.certificate(primal, dual, kkt, solver, otherwise=Stop.FLOOR, rounding=rounded)
+    run.note(primal, dual, certificate.relative_gap, int(np.count_nonzero(b)))
+    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, f, certificate, history=run.history)
 
 
 def _flattest(K: np.ndarray, y: np.ndarray, width: np.ndarray, free: bool) -> tuple[np.ndarray, float]:
