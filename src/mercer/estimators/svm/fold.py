@@ -22,8 +22,7 @@ from mercer.machine.threads import one_thread_each, run
 from mercer.points import Points
 from mercer.solvers import Control, Solution, SVMDual, solve
 from mercer.solvers.control import warn_unfinished
-from mercer.solvers.dual.shared import SharedMatrix, solve_together
-from mercer.solvers.dual.state import Point
+from mercer.solvers.dual.shared import Point, SharedMatrix, solve_together
 
 Start = list[Point | None]
 _FOLDS = 5  # that probabilities are calibrated on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,12 +11,15 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.machine.threads import run
 from mercer.points import Comparison, Points
-from mercer.solvers.dual.problem import SVMDual
+
+if TYPE_CHECKING:
+    from mercer.solvers.dual.problem import SVMDual
 
 _SAMPLE = 48  # points on which float32 is compared with float64
 _PART = 800  # points that they are compared with at a time
 _SCRATCH = 16 * 2**20  # bytes of a matrix that a thread keeps from one problem to the next
-_ROUNDING = 6e-8
+_ROUNDING = 6e-8  # of float32
+FLOAT32_SHARE = 0.3  # of the gap asked for: what float32 values may hide of it
 _FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; elsewhere it is far smaller
 _SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
 _SINGLE_SHARE = 1e-4  # of what distinguishes the values from one another
@@ -44,7 +47,7 @@ class Streamed:
         self._formula = gram.comparison.formula
         self._last: tuple[Any, Points] = (None, points)
         self.dtype = Comparison(self._of, points.take(slice(0, 1)), None, self._formula).dtype
-        # Errors of float32 values that matter are found by `hides` before a fit is called converged.
+        # Errors of float32 values that matter are found by `measured_float32_gap` before a fit is called converged.
         self._harmless = _FORGIVEN if self.dtype == np.float32 else None
         self._buffer = np.empty(0, self.dtype)  # fresh memory is dear
 
@@ -131,7 +134,7 @@ class Cached:
         return (self._gram.rows(chosen[i : i + step]) for i in range(0, len(chosen), step))
 
 
-def hidden_gap(length: Any, exposed: Any) -> Any:
+def float32_gap_bound(length: Any, exposed: Any) -> Any:
     """Return what float32 kernel values could hide of a gap, at worst.
 
     Rounding moves f(x_i) by about its unit times |x_i| (in feature space) times `length`, the root of the sum of
@@ -141,7 +144,9 @@ def hidden_gap(length: Any, exposed: Any) -> Any:
     return _ROUNDING * length * exposed / 2
 
 
-def hides(problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray, box: np.ndarray) -> float:
+def measured_float32_gap(
+    problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray, box: np.ndarray
+) -> float:
     """Return what float32 does hide of a gap: measured on some free points, whose f is computed again in float64.
 
     Parameters

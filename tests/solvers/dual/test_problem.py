@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mercer import RBF, Gram, Linear
 from mercer.solvers import SVMDual
-from mercer.solvers.dual.state import Bounds, State
+from mercer.solvers.dual.problem import Bounds, State
 
 EACH = ["svc", "none", "svr", "one_class", "nu_svc", "nu_svr"]
 

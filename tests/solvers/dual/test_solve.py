@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import mercer.solvers.dual.decomposition as decomposition
-import mercer.solvers.dual.planning as planning
+import mercer.solvers.dual.problem as problem_module
 import referee
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial, Sigmoid
 from mercer.certify import check_svm
@@ -22,9 +22,9 @@ KERNELS = [RBF(), RBF(0.2), Linear(), Polynomial(3, 1.0, 0.3), Laplacian(2.0)]
 @pytest.fixture
 def small_sets(monkeypatch):
     """Decompose even tiny problems, into working sets of a few points."""
-    monkeypatch.setattr(planning, "WHOLE", 0)
+    monkeypatch.setattr(problem_module, "WHOLE", 0)
     monkeypatch.setattr(decomposition, "_SMALLEST", 6)
-    monkeypatch.setattr(planning, "LARGEST", 12)
+    monkeypatch.setattr(problem_module, "LARGEST", 12)
 
 
 def as_svm(problem, kernel, X):

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mercer.solvers.dual.decomposition as decomposition
-import mercer.solvers.dual.planning as planning
+import mercer.solvers.dual.problem as problem_module
 from mercer import RBF, Gram
 from mercer.solvers import Control, SVMDual, solve
-from mercer.solvers.dual.decomposition import Directions, settle
-from mercer.solvers.dual.state import State
+from mercer.solvers.dual.decomposition import RecentSteps, restore_sum
+from mercer.solvers.dual.problem import State
 
 
 def walked(seed, C=1.0, width=0.0, n=40, steps=3, share=1.0):
@@ -23,28 +23,28 @@ def walked(seed, C=1.0, width=0.0, n=40, steps=3, share=1.0):
     state = State(SVMDual(Gram(RBF(), X), -y, upper, lower, width))
     K = RBF()(X)
     b = y * C * rng.uniform(0.3, 0.7, n)
-    directions = Directions(state, lambda where, values: K[:, where] @ values)
+    recent = RecentSteps(state, lambda where, values: K[:, where] @ values)
     for _ in range(steps):
         step = rng.uniform(-0.08, 0.08, size=n) * C * (rng.random(n) < share)  # never out of the box
         step -= step.mean()
         b = b + step
-        directions.keep(step, K @ step)
+        recent.keep(step, K @ step)
     state.plus[:], state.minus[:] = np.maximum(b, 0), np.maximum(-b, 0)
     state.gradient[:] = state.linear + K @ b
-    return state, K, directions, b
+    return state, K, recent, b
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.01, 1.0, 100.0]), st.sampled_from([0.0, 0.1]))
 @settings(max_examples=60, deadline=None)
 def test_the_box_and_the_sum_are_kept(seed, C, width):
-    state, K, directions, b = walked(seed, C, width)
-    ahead = directions.ahead()
+    state, K, recent, b = walked(seed, C, width)
+    ahead = recent.extrapolation()
     if ahead is None:
         return
     gradient, plus, minus = (a.copy() for a in ahead[:3])
     np.testing.assert_allclose(gradient, state.linear + K @ (plus - minus), atol=1e-9 * max(1.0, C))
     assert ((plus - minus) * b >= 0).all()  # no one has crossed 0, where the objective has a kink
-    assert settle(ahead.owed, K, gradient, plus, minus, state.upper, state.lower)
+    assert restore_sum(ahead.missing, K, gradient, plus, minus, state.upper, state.lower)
     assert np.isclose((plus - minus).sum(), b.sum(), atol=1e-9 * max(1.0, C))
     for part, bound in ((plus, state.upper), (minus, state.lower)):
         assert ((part >= 0) & (part <= bound)).all()
@@ -53,24 +53,24 @@ def test_the_box_and_the_sum_are_kept(seed, C, width):
 
 @pytest.mark.parametrize("width", [0.0, 0.1])
 def test_where_no_bound_is_near_it_is_the_minimum_over_the_span(width):
-    state, K, directions, b = walked(0, width=width)
-    steps = [step for step, _ in directions._steps]
+    state, K, recent, b = walked(0, width=width)
+    steps = [step for step, _ in recent._steps]
     optimum = b + 0.02 * steps[0] - 0.01 * steps[2] + np.random.default_rng(0).normal(size=len(b)) * 1e-4
     state.linear[:] = 5.0 - K @ optimum - width * np.sign(b)  # 5: any offset
     state.gradient[:] = state.linear + K @ b
     before = state.dual
-    ahead = directions.ahead()
+    ahead = recent.extrapolation()
     old, new = (np.abs([(g + width * np.sign(b)) @ step for step in steps]).max() for g in (state.gradient, ahead[0]))
     assert new <= 1e-10 * old
-    assert ahead.owed == pytest.approx(0.0, abs=1e-12)
+    assert ahead.missing == pytest.approx(0.0, abs=1e-12)
     state.gradient, state.plus, state.minus = ahead[:3]
     assert state.dual > before
 
 
 def test_a_sum_that_no_one_can_restore_is_refused():
     one = np.ones(3)
-    assert not settle(5.0, np.eye(3), np.zeros(3), 0.9 * one, 0.0 * one, one, 0.0 * one)
-    assert not settle(-5.0, np.eye(3), np.zeros(3), 0.9 * one, 0.0 * one, one, 0.0 * one)
+    assert not restore_sum(5.0, np.eye(3), np.zeros(3), 0.9 * one, 0.0 * one, one, 0.0 * one)
+    assert not restore_sum(-5.0, np.eye(3), np.zeros(3), 0.9 * one, 0.0 * one, one, 0.0 * one)
 
 
 @pytest.mark.parametrize("width", [0.0, 0.05])
@@ -83,10 +83,10 @@ def test_a_decomposition_that_looks_ahead_finds_the_solution_of_the_whole_matrix
     problem = SVMDual(Gram(RBF(3.0), X), -y, upper, lower, width)
     (whole,) = solve([problem], Control(tol=1e-5))
     looked = []
-    ahead = Directions.ahead
-    monkeypatch.setattr(Directions, "ahead", lambda self: looked.append(ahead(self)) or looked[-1])
-    monkeypatch.setattr(planning, "WHOLE", 0)
-    monkeypatch.setattr(planning, "LARGEST", 64)
+    ahead = RecentSteps.extrapolation
+    monkeypatch.setattr(RecentSteps, "extrapolation", lambda self: looked.append(ahead(self)) or looked[-1])
+    monkeypatch.setattr(problem_module, "WHOLE", 0)
+    monkeypatch.setattr(problem_module, "LARGEST", 64)
     monkeypatch.setattr(decomposition, "_SMALLEST", 32)
     (found,) = solve([problem], Control(tol=1e-5))
     assert found.certificate.converged
