@@ -6,9 +6,10 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import blas, cho_factor, lapack
+from scipy.linalg import blas, cho_factor
 
 from mercer.gram import Gram
+from mercer.gram.factor import PivotedCholesky
 from mercer.kernels import Kernel
 from mercer.points import Comparison, Points
 from mercer.solvers.control import Control
@@ -25,13 +26,10 @@ _MANY = 1_000  # training points below which triangles are fast enough
 _LEFT = 5e-7  # trace that may be left of K, in units of the noise
 _SURE = 2e-6  # relative error of a variance that the bound must allow for
 _BLOCK = 512  # candidates for pivots that are drawn at first
-_FLOOR, _LOWER = (
-    1 / 64,
-    2.0,
-)  # of that trace: the smallest pivot at first; and how much lower it is where too few are left
+_FLOOR = 1 / 64  # of that trace: the smallest pivot at first
+_LOWER = 2.0  # times: by so much the floor is lowered where too few pivots are left
 _CHUNK = 2_048  # columns of R that are weighted at a time
 _RANK_TILE = 1 << 25  # bytes of kernel values at a time
-_NOISE = 4e-14  # of the diagonal, below which a pivot has too few digits: it divides what rounding has left
 
 
 class Posterior(Protocol):
@@ -240,29 +238,31 @@ class LowRank:
         goal = _LEFT * least
         if most < 1 or goal < rounding(products):
             return None
-        cover, floor = Greedy(products, most), _FLOOR * goal
-        while cover.trace > goal:
-            block = max(_BLOCK, cover.rank)
-            pivots, L = cover.choose(block, floor)
-            if len(pivots) > most - cover.rank or (len(pivots) == block and _hopeless(L, cover.rank, floor, most)):
+        factor, floor = PivotedCholesky(products, most), _FLOOR * goal
+        while factor.trace > goal:
+            block = max(_BLOCK, factor.rank)
+            pivots, L = factor.largest_pivots(block, floor)
+            if len(pivots) > most - factor.rank or (len(pivots) == block and _hopeless(L, factor.rank, floor, most)):
                 return None
             if len(pivots):
-                cover.add(pivots, L)
-            elif floor <= cover.noise or floor * products.n < goal:  # smaller ones are rounding, or no longer matter
+                factor.append(pivots, L)
+            elif (
+                floor <= factor.least_pivot or floor * products.n < goal
+            ):  # smaller ones are rounding, or no longer matter
                 return None
             if len(pivots) < block // 8:
                 floor /= _LOWER
-        if not cover.rank:
+        if not factor.rank:
             return None
-        at = cover.pivots
-        root = np.asfortranarray(np.tril(cover.R[:, at].T))
+        at = factor.pivots
+        root = np.asfortranarray(np.tril(factor.R[:, at].T))
         inner = np.eye(len(at))
         weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), products.n))
         for i in range(0, products.n, _CHUNK):
-            part = cover.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
+            part = factor.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
             inner += part @ part.T
-        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0]
-        return cls(gram.kernel, Points(gram.left.take(at).data), root, np.asfortranarray(factor), cover.trace / least)
+        inner = np.asfortranarray(cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0])
+        return cls(gram.kernel, Points(gram.left.take(at).data), root, inner, factor.trace / least)
 
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
@@ -299,82 +299,3 @@ def _hopeless(L: np.ndarray, rank: int, floor: float, most: int) -> bool:
     half = len(d) // 2
     rate = math.log(d[half] / d[-1]) / (len(d) - half)
     return rate <= 0 or rank + len(d) + math.log(d[-1] / floor) / rate > 1.3 * most
-
-
-class Greedy:
-    r"""Rows R of a Cholesky factor with pivots P, in float64.
-
-    .. math:: R^T R = K_{:P} K_{PP}^{-1} K_{P:}
-
-    Candidates are drawn with the diagonal of K - R'R as probabilities; among them the largest is the next pivot, until
-    none is above a floor (LAPACK's pstrf). What the others leave of the diagonal is brought up to date once per block,
-    by products of matrices. Where the floor is far below the diagonal almost every point that matters becomes a pivot
-    anyway, and this is faster than to draw each with the right probability (`mercer.solvers.systems.pivoted`).
-
-    Parameters
-    ----------
-    products
-        The kernel matrix.
-    most
-        The largest rank.
-    seed
-        Of the candidates.
-    """
-
-    def __init__(self, products: Products, most: int, seed: int = 0) -> None:
-        self.products, self.most = products, min(most, products.n)
-        self._rows = np.empty((self.most, products.n))  # not touched before its use
-        self.pivots = np.zeros(0, dtype=np.intp)
-        self.left = products.diagonal().clip(min=0.0)  # the diagonal of K - R'R
-        self.noise = _NOISE * float(self.left.max())
-        self._rng = np.random.default_rng(seed)
-
-    @property
-    def rank(self) -> int:
-        """The number of pivots."""
-        return len(self.pivots)
-
-    @property
-    def R(self) -> np.ndarray:
-        """The rows so far."""
-        return self._rows[: self.rank]
-
-    @property
-    def trace(self) -> float:
-        """The trace of K - R'R."""
-        return float(self.left.sum())
-
-    def choose(self, block: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the next pivots, and the lower Cholesky factor of their block of K - R'R.
-
-        Parameters
-        ----------
-        block
-            How many candidates are drawn.
-        floor
-            What a pivot must be above; rounding is, in any case, too little.
-        """
-        size = min(block, int(np.count_nonzero(self.left)))
-        if not size:
-            return np.zeros(0, dtype=np.intp), np.zeros((0, 0))
-        drawn = self._rng.choice(len(self.left), size=size, replace=False, p=self.left / self.left.sum())
-        H = self.products.values(drawn, drawn, False).astype(np.float64)
-        known = self.R[:, drawn]
-        H -= known.T @ known
-        least = max(floor, self.noise)
-        L, order, rank, _ = lapack.dpstrf(H, tol=least, lower=1)
-        if H.diagonal().max() <= least:  # which LAPACK does not ask of the first pivot
-            rank = 0
-        return drawn[order[:rank] - 1], np.tril(L[:rank, :rank])
-
-    def add(self, pivots: np.ndarray, L: np.ndarray) -> None:
-        """Add the rows of pivots that were chosen, which must not exceed the largest rank."""
-        r, t = self.rank, len(pivots)
-        new = self._rows[r : r + t]
-        new[...] = self.products.values(pivots, slice(0, self.products.n), False)
-        new -= self.R[:, pivots].T @ self.R
-        blas.dtrsm(1.0, np.asfortranarray(L), new.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-        self.left -= np.einsum("ij,ij->j", new, new)
-        self.left.clip(min=0.0, out=self.left)
-        self.left[pivots] = 0.0
-        self.pivots = np.concatenate([self.pivots, pivots])

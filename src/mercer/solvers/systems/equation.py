@@ -196,17 +196,17 @@ class Equation:
 
         def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
             far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()
-            slow = far and s.dearer_than_a_factor(self.products, iterations, course.single)
+            slow = far and s.preconditioners.dearer_than_a_factor(self.products, iterations, course.single)
             return self.watch(iterations, residual, columns) or ("slow" if slow else None)
 
-        with one_thread_each(), s.coarsely(float(self.shift.min()) if course.single else 0.0):
+        with one_thread_each(), s.in_16_bits(float(self.shift.min()) if course.single else 0.0):
             try:
                 stopped = refine(self.products, self.shift, self.Y, course, self.tol, self._precondition, watch)
             except Indefinite:
                 stopped = "indefinite"
         if stopped in ("slow", "indefinite"):
             if s.automatic and s.fits:
-                s.pivoted = None
+                s.preconditioners.forget()
                 return self.dense()
             if self.strict:
                 raise Singular
@@ -223,18 +223,19 @@ class Equation:
         return (self.products.single or (held is not None and held.dtype == np.float32)) and least > 1e-6
 
     def _precondition(self, single: bool) -> Precondition:
-        s = self.systems
-        pivoted = s.low_rank(float(self.shift.min()), float(self.tol.min()), single, self.products is s.products)
-        least = 10 * rounding(s.products)
-        near = s.nearby(pivoted) if len(self.groups) == 1 and self.products is s.products else None
-        if near is not None:
-            precondition = near.precondition(np.maximum(self.shift[:, 0], least))
-            return lambda V, _: precondition(V)
-        floor = max(pivoted.trace / s.products.n, least)
-        ways = [
-            (columns, pivoted.precondition(np.maximum(self.shift[:, columns[0]], floor), self.products.rows))
-            for columns in self.groups
-        ]
+        s, rows = self.systems, self.products.rows
+        preconditioner = s.preconditioners.choose(
+            float(self.shift.min()), float(self.tol.min()), single, hold=rows is None, shifts=len(self.groups)
+        )
+        floor = max(float(preconditioner.left.mean()), 10 * rounding(s.products))
+        ways = []
+        for columns in self.groups:
+            shift = np.maximum(self.shift[:, columns[0]], floor)
+            if rows is not None:
+                everyone = np.full(s.products.n, np.inf)
+                everyone[rows] = shift
+                shift = everyone
+            ways.append((columns, preconditioner.inverse(shift, rows)))
         if len(ways) == 1:
             return lambda V, _: ways[0][1](V)
 
