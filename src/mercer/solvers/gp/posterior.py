@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,11 +21,11 @@ from mercer.solvers.systems.system import Systems
 _TILE = 1 << 25  # bytes of kernel values between new points and training points at a time
 _COLUMNS = 128  # equations that conjugate gradients solve together
 _CLOSE = 1e-3  # residual of such an equation, in units of the noise: its square is what a variance is off by
-_WORTH = 8  # one new point for so many training points, below which no low rank is looked for
-_FEW = 16  # equations that are sooner solved than a low rank is looked for
-_MANY = 1_000  # training points below which triangles are fast enough
-_LEFT = 5e-7  # trace that may be left of K, in units of the noise
-_SURE = 2e-6  # relative error of a variance that the bound must allow for
+_POINTS_PER_NEW = 8  # training points for each new one, above which no low rank is looked for
+_FEW_EQUATIONS = 16  # so many are sooner solved than a low rank is looked for
+_TRIANGLE_POINTS = 1_000  # training points below which triangles are fast enough
+_TRACE_LEFT = 5e-7  # of K by a low rank, at most, in units of the noise
+_VARIANCE_ERROR = 2e-6  # relative: where the bound is larger, the low rank is not trusted
 _BLOCK = 512  # candidates for pivots that are drawn at first
 _FLOOR = 1 / 64  # of that trace: the smallest pivot at first
 _LOWER = 2.0  # times: by so much the floor is lowered where too few pivots are left
@@ -77,7 +78,7 @@ class ByFactor:
         What is returned does not depend on what was asked before, nor do the digits of a variance.
         """
         n = len(self.points)
-        if n < _MANY or not (self._prepared or _WORTH * new >= n):
+        if n < _TRIANGLE_POINTS or not (self._prepared or _POINTS_PER_NEW * new >= n):
             return None
         if not self._sought:
             most = int(min(n // 4, self.spare // (8 * n)))
@@ -86,13 +87,7 @@ class ByFactor:
 
     def variance(self, new: Points) -> np.ndarray:
         low = self.low_rank(len(new))
-        if low is None:
-            return self.exact_variance(new)
-        found, certain = low.variance(new)
-        if not certain.all():
-            rest = np.flatnonzero(~certain)
-            found[rest] = self.exact_variance(Points(new.take(rest).data))
-        return found
+        return self.exact_variance(new) if low is None else low.completed(new, self.exact_variance)
 
     def exact_variance(self, new: Points) -> np.ndarray:
         """Return the variances by the factor alone."""
@@ -153,16 +148,10 @@ class ByGradients:
 
     def variance(self, new: Points) -> np.ndarray:
         n, m = self.gram.shape[0], len(new)
-        if not self._sought and m >= _FEW:
+        if not self._sought and m >= _FEW_EQUATIONS:
             most = min(n // 4, int(self.gram.budget // (32 * n)))
             self._low, self._sought = LowRank.of(self.gram, self.shift, most), True
-        if self._low is None:
-            return self._by_equations(new)
-        found, certain = self._low.variance(new)
-        if not certain.all():
-            rest = np.flatnonzero(~certain)
-            found[rest] = self._by_equations(Points(new.take(rest).data))
-        return found
+        return self._by_equations(new) if self._low is None else self._low.completed(new, self._by_equations)
 
     def _by_equations(self, new: Points) -> np.ndarray:
         m = len(new)
@@ -235,7 +224,7 @@ class LowRank:
         """Return the kernel matrix as one of rank at most `most`; None where too much would be left out."""
         least = float(np.min(shift))
         products = Products(gram)
-        goal = _LEFT * least
+        goal = _TRACE_LEFT * least
         if most < 1 or goal < rounding(products):
             return None
         factor, floor = PivotedCholesky(products, most), _FLOOR * goal
@@ -264,6 +253,14 @@ class LowRank:
         inner = np.asfortranarray(cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0])
         return cls(gram.kernel, Points(gram.left.take(at).data), root, inner, factor.trace / least)
 
+    def completed(self, new: Points, exactly: Callable[[Points], np.ndarray]) -> np.ndarray:
+        """Return the variances, by another way where it is not certain that they are good."""
+        found, certain = self.variance(new)
+        if not certain.all():
+            rest = np.flatnonzero(~certain)
+            found[rest] = exactly(Points(new.take(rest).data))
+        return found
+
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
         m, r = len(new), self.rank
@@ -285,7 +282,7 @@ class LowRank:
             seen = np.einsum("ij,ij->i", u, u)
             found[rows] = open_ + seen
             missed = 2 * np.sqrt(self.delta * open_ * seen) + self.delta * open_
-            certain[rows] = missed <= _SURE * found[rows]
+            certain[rows] = missed <= _VARIANCE_ERROR * found[rows]
         return found, certain
 
 

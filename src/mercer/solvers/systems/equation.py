@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.machine.threads import one_thread_each
-from mercer.solvers.systems.cg import Course, Indefinite, Precondition, Watch, refine
+from mercer.solvers.systems.cg import Indefinite, Precondition, Refinement, Watch, refine
 from mercer.solvers.systems.cholesky import Factor, diagnose, factorise, rounding, truncated
 from mercer.solvers.systems.products import Products
 
@@ -123,7 +123,7 @@ class Equation:
         if single if known is None else known.values.dtype == np.float32:
             with suppress(np.linalg.LinAlgError):
                 factor = factorise(self.products, shift, self._buffer(m, np.float32)) if known is None else known
-                answer = self._corrected(factor, columns, self._few)
+                answer = self._corrected(factor, columns, self._few_corrections)
                 if answer.stopped != "slow":
                     s.factor = key, factor
                     return replace(answer, precision="float32")
@@ -144,13 +144,13 @@ class Equation:
         s.factor = key, known
         return answer
 
-    def _few(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
+    def _few_corrections(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
         return "slow" if iterations > _CORRECTIONS else self.watch(iterations, residual, columns)
 
     def _corrected(self, factor: Factor, columns: np.ndarray, watch: Watch) -> Answer:
         """Solve with a factor, and remove what rounding has left: the factor is an almost perfect preconditioner."""
         Y, shift = self.Y[:, columns], self.shift[:, columns]
-        course = Course(factor.solve(Y), np.full(len(columns), np.inf), 1, single=False)
+        course = Refinement(factor.solve(Y), np.full(len(columns), np.inf), 1, single=False)
         try:
             stopped = refine(
                 self.products, shift, Y, course, self.tol[columns], lambda _: lambda V, _: factor.solve(V), watch
@@ -192,7 +192,7 @@ class Equation:
     def iterative(self) -> Answer:
         """Solve by conjugate gradients; by a factor after all where that takes too long."""
         s = self.systems
-        course = Course(self.A, np.full(len(self.size), np.inf), 0, self._single())
+        course = Refinement(self.A, np.full(len(self.size), np.inf), 0, self._single())
 
         def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
             far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()

@@ -80,7 +80,7 @@ class Spectrum:
         self._space: FeatureSpace | None = None
         if least <= 1e3 * rounding(self._products):
             self._space = FeatureSpace.of_features(gram, self.w, intercept)
-        self.complete = self._space is not None or not self._few(self._products, least)
+        self.complete = self._space is not None or not self._by_low_rank(self._products, least)
         self._check(self._eigen[0][[0, -1]] if self._eigen else None)
 
     def _check(self, ends: np.ndarray | None) -> None:
@@ -125,7 +125,7 @@ class Spectrum:
             self._check(np.array([self._form.least, self._form.largest]))
         return self._form
 
-    def _few(self, products: Products, least: float) -> bool:
+    def _by_low_rank(self, products: Products, least: float) -> bool:
         """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
         n = products.n
         most = min(n // _SHARE, int(self.gram.budget // (3 * 8 * n)))  # its rows, an orthonormal basis, and the vectors

@@ -131,14 +131,7 @@ class LowRank:
 
         .. math:: D^{-1} - D^{-1} R^T (I + R D^{-1} R^T)^{-1} R D^{-1}
 
-        Parameters
-        ----------
-        shift
-            One positive number per point; infinite for those that take no part.
-        rows
-            The points of which V consists; None for all.
-        slack
-            How far, relatively, 1 / D may be from 1 / shift: what was there for the last shift then need not change.
+        See `Preconditioner`. Slack saves what was computed for the last shift.
         """
         n, dtype, taken = self.factor.matrix.n, self.factor.dtype, slice(None) if rows is None else rows
         if not self.factor.rank:

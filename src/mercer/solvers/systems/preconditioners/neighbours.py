@@ -104,16 +104,9 @@ class Neighbours:
         self._R = whole
 
     def inverse(self, shift: np.ndarray, rows: np.ndarray | None = None, slack: float = 0.0) -> Inverse:
-        """Return the function V -> (R'R + (G'G)^-1)^-1 V, about (K + D)^-1 V, with D = diag(shift).
+        """Return the function V -> (R'R + (G'G)^-1)^-1 V with D = diag(shift).
 
-        Parameters
-        ----------
-        shift
-            One positive number per point; infinite for those that take no part.
-        rows
-            The points of which V consists; None for all.
-        slack
-            Not used: G is computed afresh for each shift.
+        See `Preconditioner`. G is computed afresh for each shift, whatever the slack.
         """
         self._catch_up()
         n, order = len(self.order), self.order

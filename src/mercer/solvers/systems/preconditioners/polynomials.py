@@ -22,11 +22,11 @@ _FLAT = 1e-6  # of the largest variance, below which an axis is left out
 _TINY = 1e-300  # the variance of points that are all equal
 _FAR = 6.0  # standard deviations beyond which a coordinate counts as that much
 _PILOT, _TRIED = 8_000, 24  # points and polynomials of each order by which the orders are compared
-_SURE = 3.0  # standard errors by which an order must show
+_STANDARD_ERRORS = 3.0  # by which an order must show in the sample
 _ALIKE = 1e-5  # of its square, below which a polynomial is a combination of those before it
-_NOISE = 0.3  # of the mean of the diagonal of K: smaller eigenvalues are left to what follows
-_JUDGES = 2_048  # points by which two low-rank parts are compared
-_EQUAL = 20  # times as many polynomials as wanted that are looked at: there are many where variances are equal
+_LEAST_EIGENVALUE = 0.3  # of the mean of the diagonal of K: smaller ones are left to the nearest points
+_COMPARED_POINTS = 2_048  # by which two low-rank parts are compared
+_LOOKED_AT = 20  # times as many polynomials as wanted that are looked at: there are many where variances are equal
 _CHUNK = 512  # points whose polynomials are computed at a time, to stay in the cache
 
 Powers = tuple[tuple[int, int], ...]  # of coordinates, in their order
@@ -64,7 +64,7 @@ class Polynomials:
         n = products.n
         rng = np.random.default_rng(seed)
         some = np.sort(rng.choice(n, min(n, max(n // 15, 12 * rank)), replace=False))
-        self._rest = np.setdiff1d(rng.choice(n, min(n, _JUDGES), replace=False), some)
+        self._rest = np.setdiff1d(rng.choice(n, min(n, _COMPARED_POINTS), replace=False), some)
         X = products.gram.left.vectors[some].astype(np.float64, copy=False)
         self._middle = X.mean(axis=0)
         centred = X - self._middle
@@ -88,11 +88,11 @@ class Polynomials:
         tried = [a for order in range(_ORDERS + 1) for a in _best(logs, {order: 0.0}, _TRIED)]
         tree = _Tree([a for _, a in tried])
         C, _ = self._seen(tree, pilot)
-        weights = _weights(tried, tree, C, len(pilot), self._spread(pilot[:_JUDGES]))
+        weights = _weights(tried, tree, C, len(pilot), self._spread(pilot[:_COMPARED_POINTS]))
         self._tree = _Tree([a for _, a in _best(logs, weights, rank)], complete=False)
         C, inverse = self._seen(self._tree, some)
         values, vectors = eigh(C)
-        least = _NOISE * float(self._products.diagonal().mean()) / self._products.n
+        least = _LEAST_EIGENVALUE * float(self._products.diagonal().mean()) / self._products.n
         kept = np.flatnonzero(values > least)[::-1]
         self._rows = ((vectors[:, kept] * np.sqrt(values[kept])).T @ inverse).astype(np.float32)
         self.rank = len(kept)
@@ -277,7 +277,7 @@ def _best(logs: np.ndarray, weights: dict[int, float], count: int) -> list[tuple
     cut = top
     while True:
         cut -= 1.0
-        several = (islice(_above(logs, order, weight, cut), _EQUAL * count) for order, weight in weights.items())
+        several = (islice(_above(logs, order, weight, cut), _LOOKED_AT * count) for order, weight in weights.items())
         found = [pair for some in several for pair in some]
         if len(found) >= min(count, most):
             return sorted(found, key=lambda pair: -pair[0])[:count]
@@ -308,6 +308,6 @@ def _weights(tried: list[tuple[float, Powers]], tree: _Tree, C: np.ndarray, m: i
     for order, group in groupby(tried, key=lambda pair: _order(pair[1])):
         pairs = list(group)
         seen = float(sum(C[number[a], number[a]] for _, a in pairs))
-        if seen > _SURE * spread / m * math.sqrt(2.0 * len(pairs)):
+        if seen > _STANDARD_ERRORS * spread / m * math.sqrt(2.0 * len(pairs)):
             found[order] = math.log(seen) - math.log(sum(math.exp(log) for log, _ in pairs))
     return found or {0: 0.0}
