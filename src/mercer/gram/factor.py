@@ -94,9 +94,8 @@ def lapack_cholesky(K: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray
     --------
     >>> import numpy as np
     >>> L, order, rank = lapack_cholesky(np.array([[1.0, 2.0], [2.0, 4.0]]), 1e-12)
-    >>> L, order, rank
-    (array([[2.],
-           [1.]]), array([1, 0]), 1)
+    >>> L.ravel(), order.tolist(), rank
+    (array([2., 1.]), [1, 0], 1)
     """
     packed, order, rank, _ = lapack.dpstrf(K.T, tol=least, lower=1)
     if K.diagonal().max() <= least:  # which LAPACK does not ask of the first pivot
