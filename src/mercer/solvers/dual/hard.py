@@ -9,10 +9,11 @@ from typing import NoReturn
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpotrf, dpstrf
+from scipy.linalg.lapack import dpotrf
 
 from mercer.certify import Stop
 from mercer.gram import Gram
+from mercer.gram.factor import lapack_cholesky
 from mercer.points import Comparison, diagonal
 from mercer.points.formulas.formula import StatLeaf
 from mercer.solvers.checkpoint import Checkpoint
@@ -144,12 +145,12 @@ def matrix(problem: SVMDual) -> np.ndarray:
 def pivoted_factor(K: np.ndarray) -> Columns | None:
     """Return F with F F' = K up to rounding; None where K is not positive semidefinite."""
     largest = float(K.diagonal().max())
-    packed, order, rank, _ = dpstrf(K.T, lower=1, tol=10 * FLOAT64_EPS * largest)
+    L, order, rank = lapack_cholesky(K, 10 * FLOAT64_EPS * largest)
     factor = np.empty((len(K), rank))
-    factor[order - 1] = np.tril(packed[:, :rank])
+    factor[order] = L
     probe = np.cos(np.arange(len(K)))
     off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
-    return None if off else Columns(factor, np.square(packed.diagonal()[:rank]), K)
+    return None if off else Columns(factor, np.square(L.diagonal()), K)
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.machine.threads import cores, run, shares
 from mercer.points import Comparison
-from mercer.solvers.systems.pivoted import Pivoted, Precondition, among, lifted_factor
+from mercer.solvers.systems.preconditioners.low_rank import Inverse, LowRank, lifted_factor, restricted
 from mercer.solvers.systems.products import FORGIVEN, Products
+
+if TYPE_CHECKING:
+    from mercer.solvers.systems.preconditioners.choice import Costs
 
 _MEMBERS = 192  # points of a group
 _NEAREST = 512  # points on which a group is conditioned
@@ -20,7 +24,7 @@ _PROBES = 4  # points of a group by which candidates are found
 _CANDIDATES = 1600  # of which the nearest are chosen by all points of the group
 _BATCH = 16  # groups whose candidates are found together
 _DAMPING = 0.5  # of the mean of the diagonal of K - R'R, added where a group is conditioned
-_CHUNK = 4096
+_ROWS = 4096  # of G R, copied or squared at a time
 
 
 class Neighbours:
@@ -35,15 +39,18 @@ class Neighbours:
 
     Parameters
     ----------
-    pivoted
-        R.
+    low_rank
+        R, which may grow between uses.
+    products
+        K.
     seed
         Of the order.
     """
 
-    def __init__(self, pivoted: Pivoted, seed: int = 0) -> None:
-        self.pivoted = pivoted
-        products = pivoted.products
+    learns = False  # what products with K would show has been taken from K itself
+
+    def __init__(self, low_rank: LowRank, products: Products, seed: int = 0) -> None:
+        self.low_rank = low_rank
         rng = np.random.default_rng(seed)
         groups = list(_groups(products, rng))
         rng.shuffle(groups)
@@ -54,51 +61,62 @@ class Neighbours:
         compared = Comparison(gram.kernel.of, points, None, gram.comparison.formula, FORGIVEN)
         starts = ends - [len(g) for g in groups]
         batches = [range(i, min(i + _BATCH, len(groups))) for i in range(0, len(groups), _BATCH)]
-        found = run(lambda some: _surroundings(compared, [slice(starts[i], ends[i]) for i in some]), batches)
-        self.groups = [group for part in found for group in part]
+        parts = run(lambda some: _surroundings(compared, [slice(starts[i], ends[i]) for i in some]), batches)
+        self.groups = [group for part in parts for group in part]
         self._compared = compared
-        self._R = np.empty((products.n, 0), pivoted.dtype)  # points by rows, in the order of the groups
+        self._R = np.empty((products.n, 0), low_rank.factor.dtype)  # points by rows, in the order of the groups
 
     @staticmethod
     def bytes(n: int, rank: int) -> int:
         """Return about how much memory so many points take beside R: R again, G R, and G."""
         return 4 * n * (2 * rank + _MEMBERS + _NEAREST)
 
+    @property
+    def left(self) -> np.ndarray:
+        """The diagonal of K that is not taken account of: nothing."""
+        return np.zeros(len(self.order))
+
+    def seconds(self, costs: Costs, steps: float) -> float:
+        """Return about how long it takes to make R and G and to take so many steps with them."""
+        size = _MEMBERS + _NEAREST
+        return self.low_rank.seconds(costs, steps) + costs.groups(
+            len(self.groups) * size**3 / 3, self.bytes(len(self.order), 0), steps
+        )
+
+    def learn(self, W: np.ndarray, KW: np.ndarray) -> int:
+        """Learn nothing."""
+        return 0
+
     def _catch_up(self) -> None:
         """Copy the rows of R that are new."""
-        R, done, n = self.pivoted.R, self._R.shape[1], len(self.order)
+        R, done, n = self.low_rank.factor.R, self._R.shape[1], len(self.order)
         if len(R) == done:
             return
         whole = np.empty((n, len(R)), R.dtype)
 
         def copy(rows: slice) -> None:
-            for i in range(rows.start, rows.stop, _CHUNK):
-                some = slice(i, min(i + _CHUNK, rows.stop))
+            for i in range(rows.start, rows.stop, _ROWS):
+                some = slice(i, min(i + _ROWS, rows.stop))
                 whole[some, :done] = self._R[some]
                 whole[some, done:] = R[done:, self.order[some]].T
 
         run(copy, shares(n))
         self._R = whole
 
-    def precondition(self, shift: np.ndarray, rows: np.ndarray | None = None) -> Precondition:
-        """Return the function V -> (R'R + (G'G)^-1)^-1 V, about (K + D)^-1 V, with D = diag(shift).
+    def inverse(self, shift: np.ndarray, rows: np.ndarray | None = None, slack: float = 0.0) -> Inverse:
+        """Return the function V -> (R'R + (G'G)^-1)^-1 V with D = diag(shift).
 
-        Parameters
-        ----------
-        shift
-            One positive number per point; infinite for those that take no part.
-        rows
-            The points of which V consists; None for all.
+        See `Preconditioner`. G is computed afresh for each shift, whatever the slack.
         """
         self._catch_up()
         n, order = len(self.order), self.order
-        damping = _DAMPING * self.pivoted.trace / n
+        damping = _DAMPING * self.low_rank.factor.trace / n
         moved = shift[order]
         R = self._R
         GR = np.zeros(R.shape, R.dtype)
 
         def part(first: int) -> list[tuple[np.ndarray, np.ndarray]]:
-            found = []
+            blocks = []
             for group in self.groups[first :: cores()]:
                 at = group.at[np.isfinite(moved[group.at])]
                 members = int(np.isfinite(moved[group.at[: group.members]]).sum())
@@ -106,8 +124,8 @@ class Neighbours:
                     values, near = self._compared.block(at, at).astype(R.dtype, copy=False), R[at]
                     G = _rows(values - near @ near.T, members, moved[at].astype(R.dtype), damping)
                     GR[at[:members]] = G @ near
-                    found.append((at, G))
-            return found
+                    blocks.append((at, G))
+            return blocks
 
         G = run(part, range(cores()))
         inner = np.zeros((R.shape[1], R.shape[1]))
@@ -139,10 +157,7 @@ class Neighbours:
             out[order] = np.sum(run(back, G), axis=0)
             return out * size
 
-        if rows is None:
-            return apply
-
-        return among(apply, n, rows)
+        return apply if rows is None else restricted(apply, n, rows)
 
 
 @dataclass
@@ -183,18 +198,18 @@ def _groups(products: Products, rng: np.random.Generator) -> Iterator[np.ndarray
         nearer, half = np.argsort(values[:, 0] - values[:, 1]), len(some) // 2
         stack += [some[nearer[:half]], some[nearer[half:]]]
     seeds = rng.integers(2**32, size=len(pools))
-    for found in run(lambda i: _cut(products, pools[i], np.random.default_rng(seeds[i])), range(len(pools))):
-        yield from found
+    for groups in run(lambda i: _cut(products, pools[i], np.random.default_rng(seeds[i])), range(len(pools))):
+        yield from groups
 
 
 def _cut(products: Products, pool: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Cut some points into groups: one at random and those nearest to it, again and again."""
-    values, left, found = products.values(pool, pool, True), np.arange(len(pool)), []
+    values, left, groups = products.values(pool, pool, True), np.arange(len(pool)), []
     while len(left) > _MEMBERS:
         near = np.argpartition(-values[rng.choice(left), left], _MEMBERS - 1)
-        found.append(pool[left[near[:_MEMBERS]]])
+        groups.append(pool[left[near[:_MEMBERS]]])
         left = left[near[_MEMBERS:]]
-    return [*found, pool[left]]
+    return [*groups, pool[left]]
 
 
 def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
@@ -206,7 +221,7 @@ def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
         for i, (m, count) in enumerate(zip(members, probes, strict=True)):
             block = compared.block(slice(m.start, m.start + count), slice(0, first))
             scores[i] = np.einsum("ij,ij->j", block, block)
-    found = []
+    groups = []
     for m, score in zip(members, scores, strict=True):
         before = np.arange(first) if score is None else np.argpartition(-score, _CANDIDATES - 1)[:_CANDIDATES]
         at, count = np.concatenate([np.arange(m.start, m.stop), before]), m.stop - m.start
@@ -214,14 +229,14 @@ def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
             values = compared.block(at[:count], before)
             near = np.einsum("ij,ij->j", values, values)
             at = np.concatenate([at[:count], before[np.argpartition(-near, _NEAREST - 1)[:_NEAREST]]])
-        found.append(_Group(at, count))
-    return found
+        groups.append(_Group(at, count))
+    return groups
 
 
 def _square(A: np.ndarray, rows: slice) -> np.ndarray:
     """Return A'A of some rows, in float64."""
     total = np.zeros((A.shape[1], A.shape[1]))
-    for i in range(rows.start, rows.stop, _CHUNK):
-        some = A[i : min(i + _CHUNK, rows.stop)]
+    for i in range(rows.start, rows.stop, _ROWS):
+        some = A[i : min(i + _ROWS, rows.stop)]
         total += some.T @ some
     return total

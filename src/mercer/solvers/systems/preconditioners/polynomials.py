@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby, islice
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from mercer.gram.factor import PivotedCholesky
 from mercer.machine.threads import one_thread_each, run, shares
-from mercer.solvers.systems.pivoted import Pivoted
+from mercer.solvers.systems.preconditioners.low_rank import VISIBLE
 from mercer.solvers.systems.products import Products
 
 _ORDERS = 8  # degree of the polynomials at most
 _COORDINATES = 64  # principal axes at most
 _WIDEST = 512  # features from which on principal axes are too dear
-_FLAT, _TINY = (
-    1e-6,
-    1e-300,
-)  # of the largest variance, below which an axis is left out; and for points that are all equal
+_FLAT = 1e-6  # of the largest variance, below which an axis is left out
+_TINY = 1e-300  # the variance of points that are all equal
 _FAR = 6.0  # standard deviations beyond which a coordinate counts as that much
 _PILOT, _TRIED = 8_000, 24  # points and polynomials of each order by which the orders are compared
-_SURE = 3.0  # standard errors by which an order must show
+_STANDARD_ERRORS = 3.0  # by which an order must show in the sample
 _ALIKE = 1e-5  # of its square, below which a polynomial is a combination of those before it
-_NOISE = 0.3  # of the mean of the diagonal of K: smaller eigenvalues are left to what follows
-_JUDGES = 2_048  # points by which two low-rank parts are compared
-_EQUAL = 20  # times as many polynomials as wanted that are looked at: there are many where variances are equal
+_LEAST_EIGENVALUE = 0.3  # of the mean of the diagonal of K: smaller ones are left to the nearest points
+_COMPARED_POINTS = 2_048  # by which two low-rank parts are compared
+_LOOKED_AT = 20  # times as many polynomials as wanted that are looked at: there are many where variances are equal
 _CHUNK = 512  # points whose polynomials are computed at a time, to stay in the cache
 
 Powers = tuple[tuple[int, int], ...]  # of coordinates, in their order
@@ -65,7 +64,7 @@ class Polynomials:
         n = products.n
         rng = np.random.default_rng(seed)
         some = np.sort(rng.choice(n, min(n, max(n // 15, 12 * rank)), replace=False))
-        self._rest = np.setdiff1d(rng.choice(n, min(n, _JUDGES), replace=False), some)
+        self._rest = np.setdiff1d(rng.choice(n, min(n, _COMPARED_POINTS), replace=False), some)
         X = products.gram.left.vectors[some].astype(np.float64, copy=False)
         self._middle = X.mean(axis=0)
         centred = X - self._middle
@@ -89,11 +88,11 @@ class Polynomials:
         tried = [a for order in range(_ORDERS + 1) for a in _best(logs, {order: 0.0}, _TRIED)]
         tree = _Tree([a for _, a in tried])
         C, _ = self._seen(tree, pilot)
-        weights = _weights(tried, tree, C, len(pilot), self._spread(pilot[:_JUDGES]))
+        weights = _weights(tried, tree, C, len(pilot), self._spread(pilot[:_COMPARED_POINTS]))
         self._tree = _Tree([a for _, a in _best(logs, weights, rank)], complete=False)
         C, inverse = self._seen(self._tree, some)
         values, vectors = eigh(C)
-        least = _NOISE * float(self._products.diagonal().mean()) / self._products.n
+        least = _LEAST_EIGENVALUE * float(self._products.diagonal().mean()) / self._products.n
         kept = np.flatnonzero(values > least)[::-1]
         self._rows = ((vectors[:, kept] * np.sqrt(values[kept])).T @ inverse).astype(np.float32)
         self.rank = len(kept)
@@ -142,7 +141,7 @@ class Polynomials:
         """Return the columns of R of some points, by number."""
         return np.asarray(self._rows @ self._values(self._tree, at))
 
-    def leaves(self, pivoted: Pivoted) -> float:
+    def leaves(self, factor: PivotedCholesky) -> float:
         """Return how much this leaves of K, in units of what a factor does: of its squares off the diagonal.
 
         They sum up to the squares of the eigenvalues that are left, and are taken at points outside the sample.
@@ -155,7 +154,58 @@ class Polynomials:
             np.fill_diagonal(rest, 0.0)
             return float((rest.astype(np.float64) ** 2).sum())
 
-        return left(self.rows(at)) / max(left(pivoted.R[:, at]), _TINY)
+        return left(self.rows(at)) / max(left(factor.R[:, at]), _TINY)
+
+
+def replace_rows(factor: PivotedCholesky, rank: int, columns: Callable[[slice], np.ndarray]) -> None:
+    """Put other rows in the place of a factor's; long columns are cut, as no point has more than K.
+
+    Parameters
+    ----------
+    factor
+        The factor.
+    rank
+        The number of the new rows, at most `factor.most`.
+    columns
+        From some points to their columns of R.
+    """
+    diagonal = factor.matrix.diagonal().clip(min=0.0)
+
+    def cut(some: slice) -> np.ndarray:
+        R, most = columns(some), diagonal[some]
+        squares = np.einsum("ij,ij->j", R, R, dtype=np.float64)
+        over = np.sqrt(np.divide(most, squares, out=np.ones_like(squares), where=squares > most))
+        return np.asarray(R * over.astype(factor.dtype))
+
+    factor.overwrite(rank, cut)
+
+
+def refine_leading(factor: PivotedCholesky, products: Products, count: int) -> None:
+    r"""Make R'R exact along its first rows, by one product with K.
+
+    .. math:: R^T R \leftarrow K W H^{-1} W^T K + (I - K W H^{-1} W^T) R_>^T R_> (I - W H^{-1} W^T K), \qquad
+              H = W^T K W
+
+    with the first rows W' of R and the others R_>.
+    """
+    if not count:
+        return
+    W = factor.R[:count].T.astype(np.float64)
+    W /= np.linalg.norm(W, axis=0)
+    KW = products(W, factor.single)
+    values, vectors = eigh(W.T @ KW)
+    kept = values > VISIBLE * values[-1]
+    root = vectors[:, kept] / np.sqrt(values[kept])
+    first, others = (KW @ root).T.astype(factor.dtype), factor.R[count:]
+    w = (W @ root).astype(factor.dtype)
+    inside = np.sum(run(lambda c: others[:, c] @ w[c], shares(products.n)), axis=0)
+    nothing = np.zeros((count - len(first), 1), factor.dtype)
+
+    def columns(some: slice) -> np.ndarray:
+        new = first[:, some]
+        return np.concatenate([new, nothing.repeat(new.shape[1], axis=1), others[:, some] - inside @ new])
+
+    factor.overwrite(factor.rank, columns)
 
 
 class _Tree:
@@ -196,12 +246,12 @@ class _Tree:
             powers[:, k] = now
             before, now = now, (U * now - math.sqrt(k + 1) * before) / math.sqrt(k + 2)
         single = powers.reshape(-1, U.shape[1])
-        found = np.empty((self._count, U.shape[1]), np.float32)
-        found[0], done = 1.0, 1
+        values = np.empty((self._count, U.shape[1]), np.float32)
+        values[0], done = 1.0, 1
         for parents, factors in self._levels:
-            np.multiply(found[parents], single[factors], out=found[done : done + len(parents)])
+            np.multiply(values[parents], single[factors], out=values[done : done + len(parents)])
             done += len(parents)
-        return np.asarray(found[self._wanted])
+        return np.asarray(values[self._wanted])
 
 
 def _order(a: Powers) -> int:
@@ -227,7 +277,7 @@ def _best(logs: np.ndarray, weights: dict[int, float], count: int) -> list[tuple
     cut = top
     while True:
         cut -= 1.0
-        several = (islice(_above(logs, order, weight, cut), _EQUAL * count) for order, weight in weights.items())
+        several = (islice(_above(logs, order, weight, cut), _LOOKED_AT * count) for order, weight in weights.items())
         found = [pair for some in several for pair in some]
         if len(found) >= min(count, most):
             return sorted(found, key=lambda pair: -pair[0])[:count]
@@ -258,6 +308,6 @@ def _weights(tried: list[tuple[float, Powers]], tree: _Tree, C: np.ndarray, m: i
     for order, group in groupby(tried, key=lambda pair: _order(pair[1])):
         pairs = list(group)
         seen = float(sum(C[number[a], number[a]] for _, a in pairs))
-        if seen > _SURE * spread / m * math.sqrt(2.0 * len(pairs)):
+        if seen > _STANDARD_ERRORS * spread / m * math.sqrt(2.0 * len(pairs)):
             found[order] = math.log(seen) - math.log(sum(math.exp(log) for log, _ in pairs))
     return found or {0: 0.0}

@@ -8,11 +8,18 @@ import pytest
 from numpy.polynomial import hermite_e
 
 from mercer import RBF, Gram, Polynomial
+from mercer.gram.factor import PivotedCholesky
 from mercer.solvers import Control
-from mercer.solvers.systems import system as rank
-from mercer.solvers.systems import system as systems
-from mercer.solvers.systems.pivoted import Pivoted
-from mercer.solvers.systems.polynomials import Polynomials, _best, _order, _Tree
+from mercer.solvers.systems.preconditioners import choice
+from mercer.solvers.systems.preconditioners.low_rank import LowRank
+from mercer.solvers.systems.preconditioners.polynomials import (
+    Polynomials,
+    _best,
+    _order,
+    _Tree,
+    refine_leading,
+    replace_rows,
+)
 from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
@@ -25,10 +32,10 @@ def points(n, d=20, seed=0):
 
 
 def grown(products, rows):
-    pivoted = Pivoted(products, rows, True)
-    while pivoted.rank < rows:
-        pivoted.grow(rows - pivoted.rank)
-    return pivoted
+    factor = PivotedCholesky(products, rows, True)
+    while factor.rank < rows:
+        factor.grow(rows - factor.rank)
+    return factor
 
 
 def powers(indices):
@@ -94,15 +101,15 @@ def test_a_kernel_of_few_monomials_is_one_of_few_polynomials():
     products = Products(Gram(Polynomial(2, 1.0, 0.1), X))
     found = Polynomials(products, 60)
     assert found.rank == 15
-    pivoted = Pivoted(products, 60, True)
-    pivoted.replace(found.rank, found.rows)
+    factor = PivotedCholesky(products, 60, True)
+    replace_rows(factor, found.rank, found.rows)
     K = Polynomial(2, 1.0, 0.1)(X[:300])
-    R = pivoted.R[:, :300].astype(float)
+    R = factor.R[:, :300].astype(float)
     assert np.linalg.norm(K - R.T @ R) < 0.2 * np.linalg.norm(K)
-    pivoted.settle(15)  # after which nothing is left
-    R = pivoted.R[:, :300].astype(float)
+    refine_leading(factor, factor.matrix, 15)  # after which nothing is left
+    R = factor.R[:, :300].astype(float)
     np.testing.assert_allclose(R.T @ R, K, atol=1e-4 * K.max())
-    np.testing.assert_allclose(pivoted.left, 0.0, atol=1e-4 * K.max())
+    np.testing.assert_allclose(factor.left, 0.0, atol=1e-4 * K.max())
 
 
 def test_it_shows_more_than_pivots_of_a_kernel_that_is_spread():
@@ -127,12 +134,12 @@ HARD = {
 def test_any_points_are_ordinary(X):
     products = Products(Gram(RBF(1.0), X))
     found = Polynomials(products, 40)
-    pivoted = Pivoted(products, 40, True)
-    pivoted.replace(found.rank, found.rows)
-    pivoted.settle(min(found.rank, 16))
-    assert np.isfinite(pivoted.R).all()
-    assert (pivoted.left >= 0).all()
-    assert pivoted.left.max() <= 1.0
+    factor = PivotedCholesky(products, 40, True)
+    replace_rows(factor, found.rank, found.rows)
+    refine_leading(factor, factor.matrix, min(found.rank, 16))
+    assert np.isfinite(factor.R).all()
+    assert (factor.left >= 0).all()
+    assert factor.left.max() <= 1.0
 
 
 # -- in the place of pivots -----------------------------------------------------------------------------
@@ -140,55 +147,62 @@ def test_any_points_are_ordinary(X):
 
 def test_no_point_has_more_than_the_kernel_gives_it():
     X = points(500)
-    pivoted = Pivoted(Products(Gram(KERNEL, X)), 4, True)
+    factor = PivotedCholesky(Products(Gram(KERNEL, X)), 4, True)
     long = np.random.default_rng(0).normal(size=(3, 500)).astype(np.float32)
-    pivoted.replace(3, lambda some: long[:, some])
+    replace_rows(factor, 3, lambda some: long[:, some])
     squares = (long**2).sum(axis=0)
-    np.testing.assert_allclose((pivoted.R**2).sum(axis=0), np.minimum(squares, 1.0), rtol=1e-5)
-    np.testing.assert_allclose(pivoted.left, np.maximum(1.0 - squares, 0.0), atol=1e-5)
-    assert pivoted.exhausted
-    assert pivoted.rank == 3
+    np.testing.assert_allclose((factor.R**2).sum(axis=0), np.minimum(squares, 1.0), rtol=1e-5)
+    np.testing.assert_allclose(factor.left, np.maximum(1.0 - squares, 0.0), atol=1e-5)
+    assert factor.exhausted
+    assert factor.rank == 3
 
 
-def test_what_is_settled_is_exact():
+def test_leading_rows_are_made_exact():
     X = points(800)
     K = KERNEL(X)
-    pivoted = Pivoted(Products(Gram(KERNEL, X)), 30, True)
+    factor = PivotedCholesky(Products(Gram(KERNEL, X)), 30, True)
     rows = (0.2 * np.random.default_rng(0).normal(size=(20, 800)) / math.sqrt(20)).astype(np.float32)
-    pivoted.replace(20, lambda some: rows[:, some])
-    pivoted.settle(6)
-    R, W = pivoted.R.astype(float), rows[:6].T.astype(float)
+    replace_rows(factor, 20, lambda some: rows[:, some])
+    refine_leading(factor, factor.matrix, 6)
+    R, W = factor.R.astype(float), rows[:6].T.astype(float)
     np.testing.assert_allclose(R.T @ (R @ W), K @ W, atol=1e-4 * np.abs(K @ W).max())
-    np.testing.assert_allclose(pivoted.left, 1.0 - (R**2).sum(axis=0), atol=1e-5)
+    np.testing.assert_allclose(factor.left, 1.0 - (R**2).sum(axis=0), atol=1e-5)
 
 
-def test_factors_follow_the_rows_that_took_their_place():
+def test_inverses_follow_the_rows_that_took_their_place():
     X = points(400)
-    pivoted = Pivoted(Products(Gram(KERNEL, X)), 30, True)
-    pivoted.grow(30)
+    factor = PivotedCholesky(Products(Gram(KERNEL, X)), 30, True)
+    factor.grow(30)
     V = np.random.default_rng(1).normal(size=(400, 1))
     shift = np.full(400, 0.5)
-    pivoted.precondition(shift)(V)  # which remembers the inner products of the rows
     rows = (np.random.default_rng(0).normal(size=(10, 400)) / 10).astype(np.float32)
-    pivoted.replace(10, lambda some: rows[:, some])
+    replace_rows(factor, 10, lambda some: rows[:, some])
     expected = np.linalg.solve(rows.T.astype(float) @ rows + np.diag(shift), V)
-    np.testing.assert_allclose(pivoted.precondition(shift)(V), expected, rtol=1e-4, atol=1e-5)
-    pivoted.settle(4)
-    R = pivoted.R.astype(float)
+    np.testing.assert_allclose(LowRank(factor).inverse(shift)(V), expected, rtol=1e-4, atol=1e-5)
+    refine_leading(factor, factor.matrix, 4)
+    R = factor.R.astype(float)
     expected = np.linalg.solve(R.T @ R + np.diag(shift), V)
-    np.testing.assert_allclose(pivoted.precondition(shift)(V), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(LowRank(factor).inverse(shift)(V), expected, rtol=1e-4, atol=1e-5)
 
 
 # -- where it is used -----------------------------------------------------------------------------------
 
 
+SMALL = {
+    "_NEIGHBOUR_POINTS": 2_000,
+    "_POLYNOMIAL_POINTS": 2_000,
+    "_ROWS_BESIDE_NEIGHBOURS": 60,
+    "_SPARE_ROWS": 20,
+    "_POINTS_PER_POLYNOMIAL": 16,
+}
+
+
 @pytest.fixture
 def crowded(monkeypatch):
     """Let 4,000 points be many."""
-    for name, value in {"_MANY": 2_000, "_SO_MANY": 2_000, "_BESIDE": 60, "_LEARNED": 20, "_EACH": 16}.items():
-        monkeypatch.setattr(systems, name, value)
-    for module in (systems, rank):
-        monkeypatch.setattr(module, "fits_half", lambda n, budget: False)
+    for name, value in SMALL.items():
+        monkeypatch.setattr(choice, name, value)
+    monkeypatch.setattr(choice, "fits_half", lambda n, budget: False)
 
 
 def test_equations_take_fewer_steps(crowded, monkeypatch):

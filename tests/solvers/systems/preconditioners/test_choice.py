@@ -3,19 +3,20 @@
 import numpy as np
 
 from mercer import RBF, Gram, Laplacian, Linear
+from mercer.gram.factor import PivotedCholesky
 from mercer.solvers.control import Control
-from mercer.solvers.systems.pivoted import Pivoted
+from mercer.solvers.systems.preconditioners.choice import Costs, grow, steps
 from mercer.solvers.systems.products import Products
-from mercer.solvers.systems.system import Costs, Systems, grow, steps
+from mercer.solvers.systems.system import Systems
 
 X = np.random.default_rng(0).standard_normal((2000, 6))
 
 
 def rank(kernel, shift, tol=1e-6, most=1000):
     products = Products(Gram(kernel, X))
-    pivoted = Pivoted(products, most, True)
-    grow(pivoted, shift, tol, None, Costs.of(products, True))
-    return pivoted.rank
+    factor = PivotedCholesky(products, most, True)
+    grow(factor, shift, tol, None, Costs.of(products, True))
+    return factor.rank
 
 
 def test_a_smaller_shift_is_worth_more_columns():
@@ -34,9 +35,9 @@ def test_the_same_each_time():
 
 def test_the_caller_may_name_it():
     products = Products(Gram(RBF(scale=2.0), X))
-    pivoted = Pivoted(products, 150, True)
-    grow(pivoted, 1e9, 1e-6, 150, Costs.of(products, True))
-    assert pivoted.rank == 150
+    factor = PivotedCholesky(products, 150, True)
+    grow(factor, 1e9, 1e-6, 150, Costs.of(products, True))
+    assert factor.rank == 150
 
 
 def test_steps_follow_the_condition():
@@ -55,7 +56,7 @@ def test_a_small_budget_is_spent_on_the_factor():
     X = np.random.default_rng(0).standard_normal((2000, 20))
     gram = Gram(RBF(scale=1.0), X, budget=3 * (100 * 2000 * 4 + 48 * 100**2))  # a third holds 100 rows and R R'
     systems = Systems(gram, Control(), method="cg")
-    pivoted = systems.low_rank(1e-3, 1e-10, single=True)
-    assert 80 < pivoted.most < 100
-    pivoted.learn(np.eye(2000)[:, :40], gram.dense(np.empty((2000, 2000)))[:, :40])
-    assert pivoted.rank <= 100
+    chosen = systems.preconditioners.choose(1e-3, 1e-10, single=True)
+    assert 80 < chosen.factor.most < 100
+    chosen.learn(np.eye(2000)[:, :40], gram.dense(np.empty((2000, 2000)))[:, :40])
+    assert chosen.factor.rank <= 100

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, KernelMachine, KernelRidge, Polynomial
+from mercer.gram.factor import PivotedCholesky
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import Control
-from mercer.solvers.systems import system as rank
-from mercer.solvers.systems import system as systems
 from mercer.solvers.systems.cg import iterate
-from mercer.solvers.systems.neighbours import Neighbours
-from mercer.solvers.systems.pivoted import Pivoted
+from mercer.solvers.systems.preconditioners import choice
+from mercer.solvers.systems.preconditioners.low_rank import LowRank
+from mercer.solvers.systems.preconditioners.neighbours import Neighbours
 from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
@@ -23,17 +23,21 @@ def points(n, d=20, seed=0):
 
 
 def factor(X, rows, spare=0):
-    pivoted = Pivoted(Products(Gram(KERNEL, X)), rows, True, spare=spare)
-    while pivoted.rank < rows and not pivoted.exhausted:
-        pivoted.grow(rows - pivoted.rank)
-    return pivoted
+    factor = PivotedCholesky(Products(Gram(KERNEL, X)), rows, True, spare=spare)
+    while factor.rank < rows and not factor.exhausted:
+        factor.grow(rows - factor.rank)
+    return LowRank(factor)
+
+
+def neighbours(low_rank):
+    return Neighbours(low_rank, low_rank.factor.matrix)
 
 
 def test_one_group_is_solved_exactly():
     X = points(40)
     shift = np.random.default_rng(1).uniform(0.1, 1.0, 40)
     V = np.random.default_rng(2).normal(size=(40, 2))
-    found = Neighbours(factor(X, 10)).precondition(shift)(V)
+    found = neighbours(factor(X, 10)).inverse(shift)(V)
     np.testing.assert_allclose(found, np.linalg.solve(KERNEL(X) + np.diag(shift), V), rtol=1e-3, atol=1e-4)
 
 
@@ -43,30 +47,30 @@ def test_points_that_take_no_part_are_as_if_they_were_not_there():
     rows = np.flatnonzero(np.arange(40) % 3)
     shift[::3] = np.inf
     V = np.random.default_rng(2).normal(size=(len(rows), 1))
-    near = Neighbours(factor(X, 10))
+    near = neighbours(factor(X, 10))
     wanted = np.linalg.solve(KERNEL(X[rows]) + 0.3 * np.eye(len(rows)), V)
-    np.testing.assert_allclose(near.precondition(shift, rows)(V), wanted, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(near.inverse(shift, rows)(V), wanted, rtol=1e-3, atol=1e-4)
     wide = np.zeros((40, 1))
     wide[rows] = V
-    found = near.precondition(shift)(wide)
+    found = near.inverse(shift)(wide)
     assert not found[::3].any()
     np.testing.assert_allclose(found[rows], wanted, rtol=1e-3, atol=1e-4)
 
 
 def test_rows_that_come_later_are_taken_from_the_rest():
     X = points(45)
-    pivoted = factor(X, 8, spare=4)
-    near = Neighbours(pivoted)
-    near.precondition(np.full(45, 0.2))
+    low_rank = factor(X, 8, spare=4)
+    near = neighbours(low_rank)
+    near.inverse(np.full(45, 0.2))
     W = np.random.default_rng(3).normal(size=(45, 3))
-    assert pivoted.learn(W.astype(np.float32), (KERNEL(X) @ W).astype(np.float32)) > 0
+    assert low_rank.learn(W.astype(np.float32), (KERNEL(X) @ W).astype(np.float32)) > 0
     V = np.random.default_rng(2).normal(size=(45, 1))
-    found = near.precondition(np.full(45, 0.2))(V)
+    found = near.inverse(np.full(45, 0.2))(V)
     np.testing.assert_allclose(found, np.linalg.solve(KERNEL(X) + 0.2 * np.eye(45), V), rtol=2e-3, atol=1e-4)
 
 
 def test_groups_cut_the_points_and_look_back_only():
-    near = Neighbours(factor(points(3_000), 50))
+    near = neighbours(factor(points(3_000), 50))
     assert sorted(near.order) == list(range(3_000))
     start = 0
     for group in near.groups:
@@ -79,11 +83,11 @@ def test_groups_cut_the_points_and_look_back_only():
 
 @pytest.mark.parametrize("some", [False, True], ids=["all", "some"])
 def test_it_is_symmetric_and_positive(some):
-    near = Neighbours(factor(points(2_500), 50))
+    near = neighbours(factor(points(2_500), 50))
     shift = np.random.default_rng(4).uniform(0.05, 1.0, 2_500)
     if some:
         shift[::4] = np.inf
-    apply = near.precondition(shift)
+    apply = near.inverse(shift)
     U, V = np.random.default_rng(5).normal(size=(2, 2_500, 3))
     U[~np.isfinite(shift)] = V[~np.isfinite(shift)] = 0.0
     A, B = apply(U), apply(V)
@@ -94,10 +98,10 @@ def test_it_is_symmetric_and_positive(some):
 def test_it_takes_fewer_steps_than_the_low_rank_part_alone():
     X = points(6_000)
     y = np.random.default_rng(6).normal(size=(6_000, 1))
-    pivoted, K = factor(X, 50), KERNEL(X)
+    low_rank, K = factor(X, 50), KERNEL(X)
     shift = np.full(6_000, 0.1)
     counts = []
-    for apply in (pivoted.precondition(shift + pivoted.left), Neighbours(pivoted).precondition(shift)):
+    for apply in (low_rank.inverse(shift + low_rank.left), neighbours(low_rank).inverse(shift)):
         steps, A = [], np.zeros_like(y)
         iterate(
             lambda V, _: K @ V + 0.1 * V,
@@ -124,9 +128,9 @@ def test_it_takes_fewer_steps_than_the_low_rank_part_alone():
 )
 @pytest.mark.parametrize("shift", [1e-6, 0.1, 1e6])
 def test_points_that_say_nothing_new_do_no_harm(X, shift):
-    near = Neighbours(factor(X, 40))
+    near = neighbours(factor(X, 40))
     V = np.random.default_rng(0).normal(size=(len(X), 1))
-    found = near.precondition(np.full(len(X), shift))(V)
+    found = near.inverse(np.full(len(X), shift))(V)
     assert np.isfinite(found).all()
     assert float(np.sum(V * found)) > 0
 
@@ -137,19 +141,18 @@ def test_points_that_say_nothing_new_do_no_harm(X, shift):
 @pytest.fixture
 def crowded(monkeypatch):
     """Let 3,000 points be many, and count who is asked for."""
-    monkeypatch.setattr(systems, "_MANY", 2_000)
-    monkeypatch.setattr(systems, "_BESIDE", 60)
-    monkeypatch.setattr(systems, "_LEARNED", 20)
-    for module in (systems, rank):
-        monkeypatch.setattr(module, "fits_half", lambda n, budget: False)
+    monkeypatch.setattr(choice, "_NEIGHBOUR_POINTS", 2_000)
+    monkeypatch.setattr(choice, "_ROWS_BESIDE_NEIGHBOURS", 60)
+    monkeypatch.setattr(choice, "_SPARE_ROWS", 20)
+    monkeypatch.setattr(choice, "fits_half", lambda n, budget: False)
     made = []
 
     class Counted(Neighbours):
-        def __init__(self, pivoted):
-            made.append(pivoted)
-            super().__init__(pivoted)
+        def __init__(self, low_rank, products):
+            made.append(low_rank)
+            super().__init__(low_rank, products)
 
-    monkeypatch.setattr(systems, "Neighbours", Counted)
+    monkeypatch.setattr(choice, "Neighbours", Counted)
     return made
 
 
@@ -187,7 +190,7 @@ def test_machines_reach_the_same_objective(crowded, monkeypatch, loss, intercept
     assert model.certificate_.converged
     known = KernelMachine(KERNEL, loss, 0.1, fit_intercept=intercept, tol=1e-5)
     crowded.clear()
-    monkeypatch.setattr(systems, "_MANY", 10**9)
+    monkeypatch.setattr(choice, "_NEIGHBOUR_POINTS", 10**9)
     known.fit(X, y)
     assert not crowded
     assert model.certificate_.primal == pytest.approx(known.certificate_.primal, rel=3e-5)
