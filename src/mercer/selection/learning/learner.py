@@ -16,7 +16,7 @@ from mercer.gram import Gram, parameter_gradient, parameters, with_parameters
 from mercer.kernels import Kernel
 from mercer.kernels.vectors.stationary import Radial
 from mercer.machine.threads import one_thread_each
-from mercer.points import Comparison, Points
+from mercer.points import Points
 from mercer.selection.learning.learned import Learned, account
 from mercer.solvers.control import Control
 from mercer.solvers.gp.likelihood import LEAST, Evidence, Profile, fill, least_noise
@@ -326,7 +326,7 @@ class LeaveOneOut:
         """
         self.factored = None
         C, n = self.matrix, len(self.matrix)
-        floor = least_noise(Comparison(kernel.of, self.points).diag())
+        floor = least_noise(kernel.diag(self.points))
         self._hidden = np.broadcast_to(np.asarray(noise) < floor, n)
         fill(kernel, self.points, C)
         C.flat[:: n + 1] += np.maximum(noise, floor)

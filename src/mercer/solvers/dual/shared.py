@@ -15,7 +15,6 @@ from scipy.linalg import cho_factor, cho_solve
 from mercer import _core
 from mercer.certify import Certificate
 from mercer.gram import Gram
-from mercer.points import Comparison
 from mercer.solvers.control import Control
 from mercer.solvers.dual.planning import method
 from mercer.solvers.dual.problem import Solution, SVMDual
@@ -33,7 +32,6 @@ GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
 FACTORISED = 1_200  # free coefficients that are solved for at once
 _STOPS = 6  # times that coefficients are stopped at the side of their box
 _ROUNDING = 6e-8  # of float32
-_FORGIVEN = 1e-3  # relative error of values near 0, whose sums are what counts
 
 
 class SharedMatrix:
@@ -46,7 +44,7 @@ class SharedMatrix:
     control
         The tolerance and the precision of the problems.
     compute
-        Gives the values of a comparison for less than it would cost, or None.
+        Gives the values of a matrix for less than they would cost, or None.
 
     Examples
     --------
@@ -63,20 +61,19 @@ class SharedMatrix:
     """
 
     def __init__(
-        self, gram: Gram, control: Control, compute: Callable[[Comparison], np.ndarray | None] | None = None
+        self, gram: Gram, control: Control, compute: Callable[[Gram], np.ndarray | None] | None = None
     ) -> None:
         self.gram = gram
         n = gram.shape[0]
         whole = SVMDual(gram, np.zeros(n), np.zeros(n), np.zeros(n))
         self.single = method(whole, control).single
-        compared = gram.comparison
         if self.single and gram.compiled:
-            compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula, _FORGIVEN)
-        gram.budget.require(
-            n * n * np.dtype(compared.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
+            gram = gram.single(forgiving=True)
+        self.gram.budget.require(
+            n * n * np.dtype(gram.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
         )
-        values = None if compute is None else compute(compared)
-        self.values = np.ascontiguousarray(compared.dense() if values is None else values)
+        values = None if compute is None else compute(gram)
+        self.values = np.ascontiguousarray(gram.fill() if values is None else values)
         self.diagonal = self.values.diagonal().astype(np.float64)
 
     def solve(
