@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from mercer.certify import Certificate
-from mercer.points import Comparison
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual.matrix import Cached, Held, Matrix, Streamed, give_back, hidden_gap, hides, scratch
@@ -77,15 +76,14 @@ class Course(ABC):
         if not single:  # values of float32 points, rounded like them, would leave rounding in doubt for ever
             points = points.double()
         if self.method.whole:
-            whole = points is gram.left  # its comparison is made already
-            compared = gram.comparison if whole else Comparison(gram.kernel.of, points, None, gram.comparison.formula)
+            own = gram if points is gram.left else gram.on(points)
             # A thread keeps its scratch memory, which a small budget has no room for.
             roomy = gram.given_budget is None or 8 * self.method.memory <= gram.budget
-            if compared.compiled and self._scratch is None and roomy:
-                self._scratch = scratch(len(points), compared.dtype)
-                values = compared.dense(self._scratch)
+            if own.compiled and self._scratch is None and roomy:
+                self._scratch = scratch(len(points), own.dtype)
+                values = own.fill(self._scratch)
             else:
-                values = compared.dense()
+                values = own.fill()
             return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
         if gram.compiled:
             return Streamed(gram, points)

@@ -8,7 +8,6 @@ import numpy as np
 
 from mercer import _core
 from mercer.machine.threads import cores, run, within_limit
-from mercer.points import Comparison
 from mercer.solvers.control import Control
 from mercer.solvers.dual.hard import is_hard, solve_hard, solve_soft
 from mercer.solvers.dual.matrix import give_back, scratch
@@ -95,7 +94,6 @@ def solve_pairs(problems: list[SVMDual], control: Control) -> list[Solution | No
     gram = problems[0].gram
     single = method(max(problems, key=len), control).single
     points = gram.left.single() if single else gram.left
-    of, formula = gram.kernel.of, gram.comparison.formula
     found: list[Solution | None] = [None] * len(problems)
     own: dict[int, np.ndarray] = {}
     groups: dict[int, list[int]] = {}
@@ -105,13 +103,13 @@ def solve_pairs(problems: list[SVMDual], control: Control) -> list[Solution | No
     members = {id(c): c for p in problems for c in _classes(p)}
 
     def within(key: int) -> None:
-        own[key] = Comparison(of, points.take(members[key]), None, formula).dense()
+        own[key] = gram.on(points.take(members[key])).fill()
 
     def one_against_all(group: list[int]) -> None:
         if control.exhausted(0) is not None:
             return
         a, partners = _classes(problems[group[0]])[0], [_classes(problems[i])[1] for i in group]
-        across = Comparison(of, points.take(a), points.take(np.concatenate(partners)), formula).dense()
+        across = gram.on(points.take(a), points.take(np.concatenate(partners))).fill()
         stop = 0
         for i, b in zip(group, partners, strict=True):
             stop += len(b)

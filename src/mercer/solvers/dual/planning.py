@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from mercer.machine.budget import readable
 from mercer.solvers.control import Control
-from mercer.solvers.dual.matrix import single_is_enough
 from mercer.solvers.dual.problem import SVMDual
 
 WHOLE = 3000  # points up to which the whole matrix is one working set
@@ -34,7 +33,7 @@ def method(problem: SVMDual, control: Control) -> Method:
     """Choose between the whole matrix and decomposition, and between float32 and float64."""
     n, gram = len(problem), problem.gram
     single = n > _DOUBLE and control.tol >= _SINGLE_TOL and control.precision != "float64"
-    single = (single or control.precision == "float32") and single_is_enough(gram)
+    single = (single or control.precision == "float32") and gram.single_is_enough
     item = 4 if single else 8
     if n <= WHOLE and (n * n * item <= _SURELY or n * n * whole_item(single) <= gram.budget):
         why = f"{n} points fit in one working set"

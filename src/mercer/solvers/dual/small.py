@@ -15,7 +15,6 @@ import numpy as np
 from mercer import _core
 from mercer.certify import Certificate
 from mercer.machine.threads import cores, run
-from mercer.points import Comparison
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.matrix import give_back, hidden_gap, hides, scratch
 from mercer.solvers.dual.planning import WHOLE, method
@@ -45,14 +44,10 @@ def shares_small_matrix(problems: list[SVMDual], control: Control) -> bool:
 def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | None]:
     """Solve the problems together; None for those that need more than SMO."""
     largest = max(problems, key=len)
-    gram = largest.gram
-    single = method(largest, control).single
-    compared = gram.comparison
-    if single:
-        compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula)
-    lent = scratch(gram.shape[0], compared.dtype) if compared.compiled else None
+    gram = largest.gram.single() if method(largest, control).single else largest.gram
+    lent = scratch(gram.shape[0], gram.dtype) if gram.compiled else None
     try:
-        return _solve_on(compared.dense(lent), problems, control)
+        return _solve_on(gram.fill(lent), problems, control)
     finally:
         give_back(lent)
 

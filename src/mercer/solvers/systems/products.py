@@ -11,7 +11,6 @@ from mercer.gram import Gram
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import cores, run, shares
 from mercer.points import Coarse, Comparison, Points
-from mercer.solvers.dual.matrix import single_is_enough
 
 FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
 _BAND, _STRIP = 256, 2048  # rows that are held together, and columns computed at a time
@@ -39,7 +38,7 @@ class Products:
         self.n = self._all if rows is None else len(rows)
         self.held: np.ndarray | None = None  # of all points
         self._bands: list[tuple[int, np.ndarray]] = []  # the first row, and rows from the diagonal on
-        self.single = gram.compiled and single_is_enough(gram)  # whether float32 values are worth having
+        self.single = gram.compiled and gram.single_is_enough  # whether float32 values are worth having
         self.use_coarse = False  # whether the caller puts up with the error of `coarse` where it asks for float32
 
     def take(self, rows: np.ndarray | None) -> Products:
