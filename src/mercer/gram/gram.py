@@ -304,11 +304,11 @@ class Gram(LinearOperator):
         return super().dot(x) if isinstance(x, LinearOperator) or np.isscalar(x) else self.matvec(x)
 
     @cached_property
-    def _mirror(self) -> Comparison:
-        return Comparison(self.kernel.of, self.right, self.left)
+    def _mirror(self) -> Gram:
+        return self.on(self.right, self.left, self.forgiving)
 
     def _adjoint(self) -> Gram:
-        return self if self.symmetric else Gram(self.kernel, self.right, self.left, self.given_budget)
+        return self if self.symmetric else self._mirror
 
     _transpose = _adjoint
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import RBF, Linear, Matern
 from mercer.solvers.gp.posterior import Greedy
-from mercer.solvers.systems.products import Products
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))

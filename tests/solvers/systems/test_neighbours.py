@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, KernelMachine, KernelRidge, Polynomial
+from mercer.gram.products import Products
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import Control
 from mercer.solvers.systems import system as rank
@@ -11,7 +12,6 @@ from mercer.solvers.systems import system as systems
 from mercer.solvers.systems.cg import iterate
 from mercer.solvers.systems.neighbours import Neighbours
 from mercer.solvers.systems.pivoted import Pivoted
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 KERNEL = Polynomial(8, 0.0, 1.0)

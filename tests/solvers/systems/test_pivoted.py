@@ -5,8 +5,8 @@ import pytest
 
 from mercer import RBF, Gram, Laplacian, Linear
 from mercer.gram.factor import partial_cholesky
+from mercer.gram.products import Products
 from mercer.solvers.systems.pivoted import Pivoted
-from mercer.solvers.systems.products import Products
 
 X = np.random.default_rng(0).standard_normal((300, 3))
 

@@ -8,12 +8,12 @@ import pytest
 from numpy.polynomial import hermite_e
 
 from mercer import RBF, Gram, Polynomial
+from mercer.gram.products import Products
 from mercer.solvers import Control
 from mercer.solvers.systems import system as rank
 from mercer.solvers.systems import system as systems
 from mercer.solvers.systems.pivoted import Pivoted
 from mercer.solvers.systems.polynomials import Polynomials, _best, _order, _Tree
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 KERNEL = Polynomial(8, 0.0, 1.0)

@@ -3,9 +3,9 @@
 import numpy as np
 
 from mercer import RBF, Gram, Laplacian, Linear
+from mercer.gram.products import Products
 from mercer.solvers.control import Control
 from mercer.solvers.systems.pivoted import Pivoted
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Costs, Systems, grow, steps
 
 X = np.random.default_rng(0).standard_normal((2000, 6))

@@ -192,9 +192,9 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
 
 
 def _factor(gram: Gram, most: int, seed: int) -> Pivoted:
+    from mercer.gram.products import Products
     from mercer.machine.threads import one_thread_each
     from mercer.solvers.systems.pivoted import Pivoted  # the solvers take a while to load
-    from mercer.solvers.systems.products import Products
 
     pivoted = Pivoted(Products(gram), most, single=False, seed=seed)
     total = pivoted.trace

@@ -12,11 +12,11 @@ from scipy.linalg import lapack
 
 from mercer.certify import Certificate
 from mercer.gram import Gram, parameter_gradient
+from mercer.gram.products import Products
 from mercer.kernels import Kernel
 from mercer.machine.threads import one_thread_each, run, within_limit
 from mercer.points import Points
 from mercer.solvers.systems.cholesky import cholesky, diagnose, inverse_of_product
-from mercer.solvers.systems.products import Products
 
 _TILE = 512  # rows and columns that are mirrored at a time
 _EPS = float(np.finfo(np.float64).eps)

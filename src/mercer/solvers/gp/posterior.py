@@ -9,11 +9,11 @@ import numpy as np
 from scipy.linalg import blas, cho_factor, lapack
 
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import rounding
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 _TILE = 1 << 25  # bytes of kernel values between new points and training points at a time

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.solvers.systems.products import Products
+from mercer.gram.products import Products
 
 _PART = 7e-4  # the residual one round in float32 aims at, in units of that at its start
 _STALLED = 0.5  # a round that leaves more than this of the residual has met rounding errors

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
 
+from mercer.gram.products import Products
 from mercer.machine.threads import run, shares
-from mercer.solvers.systems.products import Products
 
 _CHUNK = 2048  # columns of R that are weighted at a time
 _NOISE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 2e-15}  # of the diagonal, below which a pivot is rounding

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.machine.budget import readable
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import Factor
@@ -19,7 +20,6 @@ from mercer.solvers.systems.equation import SINGLE, Answer, Equation, Listener
 from mercer.solvers.systems.neighbours import Neighbours
 from mercer.solvers.systems.pivoted import Pivoted
 from mercer.solvers.systems.polynomials import Polynomials
-from mercer.solvers.systems.products import Products
 
 __all__ = ["METHODS", "Answer", "Systems"]
 

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import RBF, FromFunction, Gram, Laplacian
-from mercer.solvers.systems.products import Products, shares
+from mercer.gram.products import Products
+from mercer.machine.threads import shares
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 4))

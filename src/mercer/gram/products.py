@@ -6,18 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer import _core
-from mercer.gram import Gram
+from mercer.gram.gram import Gram
+from mercer.gram.rows import times
 from mercer.machine.lazy import cached_property
-from mercer.machine.threads import cores, run, shares
-from mercer.points import Coarse, Comparison, Points
-
-FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the float64 residual finds it
-_BAND, _STRIP = 256, 2048  # rows that are held together, and columns computed at a time
+from mercer.points import Bands, Coarse, Points
 
 
 class Products:
-    """K V for the kernel matrix of some points.
+    """K V for the kernel matrix of some points: streamed, or from values that `hold` or `hold_half` keeps.
 
     Parameters
     ----------
@@ -37,7 +33,7 @@ class Products:
         self._all = gram.shape[0]
         self.n = self._all if rows is None else len(rows)
         self.held: np.ndarray | None = None  # of all points
-        self._bands: list[tuple[int, np.ndarray]] = []  # the first row, and rows from the diagonal on
+        self._bands: Bands | None = None
         self.single = gram.compiled and gram.single_is_enough  # whether float32 values are worth having
         self.use_coarse = False  # whether the caller puts up with the error of `coarse` where it asks for float32
 
@@ -54,40 +50,35 @@ class Products:
         everyone = self.gram.left.single() if single else self.gram.left.double()
         return everyone if self.rows is None else everyone.take(self.rows)
 
-    def _compared(self, single: bool) -> Comparison:
-        gram, points = self.gram, self.points(single)
-        if points is gram.left:
-            return gram.comparison
-        return Comparison(gram.kernel.of, points, None, gram.comparison.formula, FORGIVEN if single else None)
+    def _in(self, single: bool) -> Gram:
+        points = self.points(single)
+        return self.gram if points is self.gram.left else self.gram.on(points, None, single)
 
     @cached_property
-    def exact(self) -> Comparison:
+    def exact(self) -> Gram:
         """The matrix with values in float64."""
-        return self._compared(False)
+        return self._in(False)
 
     @cached_property
-    def rough(self) -> Comparison:
-        """The matrix with values in float32."""
-        return self._compared(True)
+    def rough(self) -> Gram:
+        """The matrix with values in float32, as rough as is forgiven."""
+        return self._in(True)
 
     @cached_property
     def coarse(self) -> Coarse | None:
         """The matrix at points rounded to 16 bits; None where it does not apply."""
-        return Coarse.of(self.rough) if self.single else None
+        return Coarse.of(self.rough.comparison) if self.single else None
 
     @property
     def kept(self) -> bool:
         """Whether values are held: then a product with some of the points is no cheaper than with all."""
-        return self.held is not None or bool(self._bands)
+        return self.held is not None or self._bands is not None
 
     def elsewhere(self, V: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return K V at other points, by number, for V (n, k) at those that take part, from values in float32."""
-        everyone = self.gram.left.single()
-        formula = self.gram.comparison.formula
-        compared = Comparison(self.gram.kernel.of, everyone.take(others), self.points(True), formula, FORGIVEN)
-        size = np.abs(V).max(axis=0, initial=0.0)
-        size = np.where(size > 0, size, 1.0)
-        return np.asarray(compared.matvec((V / size).astype(compared.dtype)) * size)
+        K = self.gram.on(self.gram.left.single().take(others), self.points(True), forgiving=True)
+        size = _sizes(V)
+        return np.asarray(K.product(V / size) * size)
 
     def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
         """Return a block of the matrix."""
@@ -105,13 +96,7 @@ class Products:
         if self.held is not None and (out.dtype == np.float32 or self.held.dtype == np.float64):
             out[...] = self.held if self.rows is None else self.held[np.ix_(self.rows, self.rows)]
             return out
-        compared = self.rough if out.dtype == np.float32 and self.single else self.exact
-        if compared.dtype == out.dtype:
-            return np.asarray(compared.dense(out))
-        for i in range(0, self.n, 256):
-            rows = slice(i, min(i + 256, self.n))
-            out[rows] = compared.block(rows, slice(0, self.n))
-        return out
+        return np.asarray((self.rough if out.dtype == np.float32 and self.single else self.exact).fill(out))
 
     def diagonal(self) -> np.ndarray:
         """Return k(x_i, x_i) in float64."""
@@ -119,66 +104,29 @@ class Products:
 
     def __call__(self, V: np.ndarray, single: bool = False) -> np.ndarray:
         """Return K V in float64, for V (n, k) in float64, from kernel values in float32 or float64."""
-        size = np.abs(V).max(axis=0, initial=0.0)
-        size = np.where(size > 0, size, 1.0)  # columns of any size are within the range of float32
+        size = _sizes(V)
         if self.held is not None and (single or self.held.dtype == np.float64):
             out = self._from_held(V / size)
-        elif single and self._bands:
-            out = self._from_bands(V / size)
+        elif single and self._bands is not None:
+            out = self._bands.product(V / size)
         elif single and self.use_coarse and self.coarse is not None:
             out = self.coarse.matvec(V / size)
         else:
-            compared = self.rough if single and self.single else self.exact
-            out = np.asarray(compared.matvec(np.ascontiguousarray(V / size, dtype=compared.dtype)), dtype=np.float64)
+            out = (self.rough if single and self.single else self.exact).product(np.ascontiguousarray(V / size))
         return np.asarray(out * size)
 
     def _from_held(self, V: np.ndarray) -> np.ndarray:
-        held = self.held
-        assert held is not None
-        if self.rows is not None:
-            scattered = np.zeros((self._all, V.shape[1]))
-            scattered[self.rows] = V
-            V = scattered
-        V = V.astype(held.dtype, copy=False)
-        out = np.empty(V.shape)
-
-        def part(rows: slice) -> None:
-            np.matmul(held[rows], V, out=out[rows], casting="same_kind")
-
-        run(part, shares(len(held)))
-        return out if self.rows is None else out[self.rows]
+        assert self.held is not None
+        if self.rows is None:
+            return times(self.held, V)
+        scattered = np.zeros((self._all, V.shape[1]))
+        scattered[self.rows] = V
+        return times(self.held, scattered)[self.rows]
 
     def hold_half(self) -> None:
-        """Keep the upper triangle in float32 bands: less to read than there is to compute, for simple kernels too."""
-        if self._bands:
-            return
-        n = self.n
-        self._bands = [
-            (i, np.zeros((min(_BAND, n - i), -(-(n - i) // 16) * 16), np.float32)) for i in range(0, n, _BAND)
-        ]
-
-        def part(first: int) -> None:
-            for i, band in self._bands[first :: cores()]:
-                for j in range(i, n, _STRIP):
-                    cols = slice(j, min(j + _STRIP, n))
-                    band[:, j - i : cols.stop - i] = self.rough.block(slice(i, i + len(band)), cols)
-                square = band[:, : len(band)]  # both halves of the square on the diagonal are there: keep one
-                square[np.tril_indices(len(square), -1)] = 0.0
-                np.fill_diagonal(square, 0.5 * square.diagonal())
-
-        run(part, range(cores()))
-
-    def _from_bands(self, V: np.ndarray) -> np.ndarray:
-        padded = np.zeros((V.shape[1], self.n + 16), np.float32)
-        padded[:, : self.n] = V.T
-
-        def part(first: int) -> np.ndarray:
-            out = np.zeros(padded.shape)
-            for i, band in self._bands[first :: cores()]:
-                _core.band_product(band, i, padded, out)
-            return out
-
-        return np.sum(run(part, range(cores())), axis=0)[:, : self.n].T
+        """Keep the upper triangle in float32: less to read than there is to compute, for simple kernels too."""
+        if self._bands is None:
+            self._bands = Bands(self.rough.comparison)
 
     def hold(self, dtype: Any) -> None:
         """Compute all values once and keep them."""
@@ -187,3 +135,9 @@ class Products:
             return
         whole = self if self.rows is None else Products(self.gram)
         self.held = whole.dense(np.empty((n, n), dtype))
+
+
+def _sizes(V: np.ndarray) -> np.ndarray:
+    """Return the largest entry of each column; divided by it, columns of any size are in the range of float32."""
+    size = np.abs(V).max(axis=0, initial=0.0)
+    return np.where(size > 0, size, 1.0)
