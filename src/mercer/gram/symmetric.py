@@ -14,9 +14,9 @@ from mercer.gram.rows import times
 from mercer.gram.similarities import as_numpy, in_double
 from mercer.machine.lazy import cached_property
 
-_SAMPLE = 256  # points among which that is measured
+_SAMPLE = 256  # points among which the error of float32 is measured
 _LOW, _HIGH = 1e-30, 1e30  # values and their sums within these are within the range of float32
-_WIDE = 128  # features from which on computing a value takes longer than reading it
+_WIDE = 128  # features from which on computing a value takes longer than reading it from memory
 _SHARE = 3  # of the budget: one third may hold the matrix
 
 

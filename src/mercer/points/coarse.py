@@ -13,17 +13,17 @@ from mercer.machine.threads import cores, run
 from mercer.points.comparison import Comparison
 from mercer.points.formulas.formula import Path, statistics
 from mercer.points.formulas.program import STAT, Program, compile_formula
-from mercer.points.sets.centred import packed, padded
+from mercer.points.sets.operands import packed, padded
 from mercer.points.sets.points import Points
 
-_NARROW = 16  # features from which on it pays
-_WIDE = 1 << 20  # and beyond which the rounding of so many coordinates is no longer small
-_LARGEST = 2**15 - 1  # of a whole number
-_LONGEST = 46340.0  # of a row of them: no inner product of two such rows overflows 32 bits
-_FEW = 64  # points with the largest values, and others, on which the error is measured
-_SAMPLE = 256
-_OUTSTANDING = 2.0  # times the error of all others that those on the diagonal must have to be put right
-_ROUNDING = 1e-6  # of values that are put right
+_LEAST_FEATURES = 16  # from which on it pays
+_MOST_FEATURES = 1 << 20  # beyond which the rounding of so many coordinates is no longer small
+_LARGEST = 2**15 - 1  # whole number of 16 bits
+_LONGEST = 46340.0  # row of them, root of 2**31: no inner product of two such rows overflows 32 bits
+_SAMPLE = 256  # points on which the error is measured
+_LARGEST_POINTS = 64  # of them those with the largest values
+_DIAGONAL_ERROR = 2.0  # times that of all other values, from which on the diagonal is put right
+_ROUNDING = 1e-6  # error of values that are put right, in units of the largest
 _BLOCK = 32  # rows of the squares from which the coarse diagonal is read
 _BAND = 256  # rows of held values that lie together in memory
 _STRIP = 2048  # columns of them that are computed at a time
@@ -37,7 +37,7 @@ def _seen(points: Points, path: Path) -> Points:
 
 
 def _fits(points: Points) -> bool:
-    dense = isinstance(points.vectors, np.ndarray) and _NARROW <= points.width <= _WIDE
+    dense = isinstance(points.vectors, np.ndarray) and _LEAST_FEATURES <= points.width <= _MOST_FEATURES
     return dense and points.centred(None).thin is None  # few nonzeros are faster one by one
 
 
@@ -159,8 +159,8 @@ class Coarse:
             return math.inf, False
         chosen = np.arange(n)
         if n > _SAMPLE:
-            some = np.random.default_rng(0).choice(n, _SAMPLE - _FEW, replace=False)
-            chosen = np.union1d(some, np.argpartition(sizes, -_FEW)[-_FEW:])
+            some = np.random.default_rng(0).choice(n, _SAMPLE - _LARGEST_POINTS, replace=False)
+            chosen = np.union1d(some, np.argpartition(sizes, -_LARGEST_POINTS)[-_LARGEST_POINTS:])
         values = [np.empty((len(chosen), len(chosen)), dtype) for dtype in (np.float32, np.float64)]
         finite = [self._made(v.dtype, chosen).dense_symmetric(0, len(v), v) for v in values]
         largest = float(sizes.max())
@@ -171,7 +171,7 @@ class Coarse:
         np.fill_diagonal(errors, 0.0)
         # What the others add up to, were they independent of one another.
         rest = math.sqrt(n * float(np.square(errors).sum()) / max(1, errors.size - len(chosen)))
-        exact = own > _OUTSTANDING * rest
+        exact = own > _DIAGONAL_ERROR * rest
         return (max(float(errors.max()), _ROUNDING) if exact else max(own, float(errors.max()))), exact
 
     @cached_property

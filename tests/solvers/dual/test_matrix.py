@@ -1,7 +1,5 @@
 """Blocks and products of the matrix in each of its forms against the same numbers held as one array."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -104,41 +102,3 @@ def test_no_columns_give_nothing():
     for matrix, _ in forms(RBF()):
         if not isinstance(matrix, Streamed):
             assert not matrix.product(None, np.arange(0), np.zeros(0)).any()
-
-
-# -- float32 ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_ordinary_points_may_be_compared_in_float32(kernel):
-    assert Gram(kernel, X).single_is_enough
-
-
-@pytest.mark.parametrize("shift", [1e5, 1e7])
-def test_points_far_from_the_origin_may_not(shift):
-    """float32 keeps seven digits: what distinguishes these points is in the last ones."""
-    gram = Gram(RBF(1.0), X + shift)
-    rough, exact = Gram(RBF(1.0), gram.left.single()).dense(), gram.dense()
-    assert np.abs(rough - exact).max() > 1e-5
-    assert not gram.single_is_enough
-
-
-def test_values_that_float32_cannot_hold_may_not():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert not Gram(Linear(), X * 1e39).single_is_enough
-
-
-def test_values_that_are_all_nearly_alike_may_not():
-    """A wide RBF is 1 everywhere; its differences are what a classifier sees."""
-    assert not Gram(RBF(1e4), X).single_is_enough
-
-
-def test_float32_points_are_what_they_are():
-    assert Gram(RBF(1.0), (X + 1e5).astype(np.float32)).single_is_enough
-    assert Gram(FromFunction(dot), X.astype(np.float32)).single_is_enough
-
-
-def test_python_kernels_stay_as_they_are():
-    assert not Gram(FromFunction(dot), X).single_is_enough
-    assert not Gram(FromFunction(lambda a, b: float(a == b)), ["a", "b"]).single_is_enough
