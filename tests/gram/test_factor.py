@@ -5,8 +5,8 @@ import pytest
 
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky, partial_cholesky
+from mercer.gram.products import Products
 from mercer.kernels import RBF, Laplacian, Linear, Matern
-from mercer.solvers.systems.products import Products
 
 X = np.random.default_rng(0).normal(size=(300, 3))
 

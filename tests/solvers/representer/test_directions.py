@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import RBF
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers.control import Control
 from mercer.solvers.representer import directions
 from mercer.solvers.representer.directions import Directions, _Model
 from mercer.solvers.representer.squared_norm import Task
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 STRENGTH = 0.05

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Laplacian
+from mercer.gram.products import Products
 from mercer.solvers.systems.cg import Indefinite, Refinement, iterate, refine
-from mercer.solvers.systems.products import Products
 
 RNG = np.random.default_rng(0)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Linear, Precomputed
+from mercer.gram.products import Products
 from mercer.solvers.systems.cholesky import (
     cholesky,
     diagnose,
@@ -14,7 +15,6 @@ from mercer.solvers.systems.cholesky import (
     rounding,
     truncated,
 )
-from mercer.solvers.systems.products import Products
 
 X = np.random.default_rng(0).standard_normal((60, 2))
 

@@ -18,12 +18,12 @@ from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parame
 from mercer.estimators.shared.ranges import whole_fit
 from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, centred_trace, like
 from mercer.gram import Gram, top_eigenpairs
+from mercer.gram.products import Products
 from mercer.kernels import RBF, Kernel
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
 from mercer.rkhs.functions.preimage import METHODS, dense_rows, preimages
-from mercer.solvers.systems.products import Products
 
 # scikit-learn's thresholds for eigenvalues, relative to the largest: below the first they are 0, below minus the second
 # the kernel is not positive semidefinite.

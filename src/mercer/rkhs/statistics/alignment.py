@@ -189,7 +189,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
 
 
 def _factor(gram: Gram, most: int, seed: int) -> PivotedCholesky:
-    from mercer.solvers.systems.products import Products  # the solvers take a while to load
+    from mercer.gram.products import Products  # the solvers take a while to load
 
     factor = PivotedCholesky(Products(gram), most, seed=seed)
     total = factor.trace

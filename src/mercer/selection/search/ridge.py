@@ -18,13 +18,13 @@ from mercer.estimators.shared.choosing import asks_for_choice
 from mercer.estimators.shared.inputs import positive_weights
 from mercer.estimators.shared.parameters import check_parameters, positive
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import Kernel, Precomputed
 from mercer.machine.threads import cores
 from mercer.points import Points
 from mercer.selection.search.answers import KnownRegressor
 from mercer.selection.search.work import Work
 from mercer.solvers.systems.cg import krylov
-from mercer.solvers.systems.products import Products
 
 _SHARED = 100  # products with K that all folds share, before the alphas that are left get a factor
 _STREAMED = 300  # where K is not held, and there is no factor

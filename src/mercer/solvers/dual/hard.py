@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf
 from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.gram.factor import lapack_cholesky
-from mercer.points import Comparison, diagonal
+from mercer.points import diagonal
 from mercer.points.formulas.formula import StatLeaf
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
@@ -122,7 +122,7 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
 
 def inner_products(problem: SVMDual) -> np.ndarray | None:
     """Return the vectors of which the kernel is the inner product; None where it is none, or they are too wide."""
-    formula = problem.gram.comparison.formula
+    formula = problem.gram.formula
     leaf = formula.leaf if formula is not None else None
     if not isinstance(leaf, StatLeaf) or leaf.kind != "dot":
         return None
@@ -137,9 +137,7 @@ def inner_products(problem: SVMDual) -> np.ndarray | None:
 
 def matrix(problem: SVMDual) -> np.ndarray:
     """Return all kernel values in float64."""
-    gram = problem.gram
-    values = Comparison(gram.kernel.of, problem.points().double(), None, gram.comparison.formula).dense()
-    return np.asarray(values, dtype=np.float64)
+    return np.asarray(problem.gram.on(problem.points().double()).fill(), dtype=np.float64)
 
 
 def pivoted_factor(K: np.ndarray) -> Columns | None:

@@ -14,7 +14,6 @@ from mercer.gram import Gram
 from mercer.machine.budget import readable
 from mercer.points import Points
 from mercer.solvers.control import Control, check_vector
-from mercer.solvers.dual.matrix import single_is_enough
 from mercer.solvers.run import Row
 
 Offset = Literal["free", "split", "none"]
@@ -172,7 +171,7 @@ def method(problem: SVMDual, control: Control) -> Method:
     """Choose between the whole matrix and decomposition, and between float32 and float64."""
     n, gram = len(problem), problem.gram
     single = n > _FLOAT64_POINTS and control.tol >= _FLOAT32_TOL and control.precision != "float64"
-    single = (single or control.precision == "float32") and single_is_enough(gram)
+    single = (single or control.precision == "float32") and gram.single_is_enough
     item = 4 if single else 8
     if n <= WHOLE and (n * n * item <= _FITS_ANY_BUDGET or n * n * whole_item(single) <= gram.budget):
         why = f"{n} points fit in one working set"

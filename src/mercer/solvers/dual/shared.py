@@ -16,7 +16,6 @@ from scipy.linalg import cho_factor, cho_solve
 from mercer import _core
 from mercer.certify import Stop
 from mercer.gram import Gram
-from mercer.points import Comparison
 from mercer.solvers.control import Control
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, Held
 from mercer.solvers.dual.problem import Bounds, Solution, State, SVMDual, dot, method
@@ -33,7 +32,6 @@ _FLOAT32_CHECK = 10.0  # times the gap asked for: there the solution is known we
 _MOST_ACTIVE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
 _CLIPPINGS = 6  # times that coefficients are set to the end of their interval, and the others solved for again
 _ROUNDING = 6e-8  # of float32
-_FORGIVEN = 1e-3  # relative error of values near 0, whose sums are what counts
 
 
 @dataclass
@@ -85,7 +83,7 @@ class SharedMatrix:
     control
         The tolerance and the precision of the problems.
     compute
-        Gives the values of a comparison for less than it would cost, or None.
+        Gives the values of a matrix for less than they would cost, or None.
 
     Examples
     --------
@@ -102,20 +100,19 @@ class SharedMatrix:
     """
 
     def __init__(
-        self, gram: Gram, control: Control, compute: Callable[[Comparison], np.ndarray | None] | None = None
+        self, gram: Gram, control: Control, compute: Callable[[Gram], np.ndarray | None] | None = None
     ) -> None:
         self.gram = gram
         n = gram.shape[0]
         whole = SVMDual(gram, np.zeros(n), np.zeros(n), np.zeros(n))
         self.method = replace(method(whole, control), name="SMO on a shared matrix")
-        compared = gram.comparison
         if self.method.single and gram.compiled:
-            compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula, _FORGIVEN)
-        gram.budget.require(
-            n * n * np.dtype(compared.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
+            gram = gram.single(forgiving=True)
+        self.gram.budget.require(
+            n * n * np.dtype(gram.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
         )
-        values = None if compute is None else compute(compared)
-        self.values = np.ascontiguousarray(compared.dense() if values is None else values)
+        values = None if compute is None else compute(gram)
+        self.values = np.ascontiguousarray(gram.fill() if values is None else values)
         self.diagonal = self.values.diagonal().astype(np.float64)
 
     def solve(

@@ -12,7 +12,6 @@ import numpy as np
 
 from mercer import _core
 from mercer.certify import Stop
-from mercer.points import Comparison
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.matrix import (
@@ -94,15 +93,14 @@ class SMO(ABC):
         if not single:  # values of float32 points, rounded like them, would leave rounding in doubt for ever
             points = points.double()
         if self.method.whole:
-            whole = points is gram.left  # its comparison is made already
-            compared = gram.comparison if whole else Comparison(gram.kernel.of, points, None, gram.comparison.formula)
+            own = gram if points is gram.left else gram.on(points)
             # A thread keeps its scratch memory, which a small budget has no room for.
             roomy = gram.given_budget is None or 8 * self.method.memory <= gram.budget
-            if compared.compiled and self._scratch is None and roomy:
-                self._scratch = scratch(len(points), compared.dtype)
-                values = compared.dense(self._scratch)
+            if own.compiled and self._scratch is None and roomy:
+                self._scratch = scratch(len(points), own.dtype)
+                values = own.fill(self._scratch)
             else:
-                values = compared.dense()
+                values = own.fill()
             return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
         if gram.compiled:
             return Streamed(gram, points)

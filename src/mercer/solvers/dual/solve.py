@@ -18,7 +18,6 @@ import numpy as np
 from mercer import _core
 from mercer.certify import Certificate
 from mercer.machine.threads import cores, run, within_limit
-from mercer.points import Comparison
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, float32_gap_bound, give_back, measured_float32_gap, scratch
@@ -126,14 +125,10 @@ def shares_small_matrix(problems: list[SVMDual], control: Control) -> bool:
 def solve_small(problems: list[SVMDual], control: Control) -> list[Solution | None]:
     """Solve the problems together; None for those that need more than SMO."""
     largest = max(problems, key=len)
-    gram = largest.gram
-    single = method(largest, control).single
-    compared = gram.comparison
-    if single:
-        compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula)
-    lent = scratch(gram.shape[0], compared.dtype) if compared.compiled else None
+    gram = largest.gram.single() if method(largest, control).single else largest.gram
+    lent = scratch(gram.shape[0], gram.dtype) if gram.compiled else None
     try:
-        return _solve_on(compared.dense(lent), problems, control)
+        return _solve_on(gram.fill(lent), problems, control)
     finally:
         give_back(lent)
 
@@ -260,7 +255,6 @@ def solve_pairs(problems: list[SVMDual], control: Control) -> list[Solution | No
     gram = problems[0].gram
     single = method(max(problems, key=len), control).single
     points = gram.left.single() if single else gram.left
-    of, formula = gram.kernel.of, gram.comparison.formula
     solutions: list[Solution | None] = [None] * len(problems)
     own: dict[int, np.ndarray] = {}
     groups: dict[int, list[int]] = {}
@@ -270,13 +264,13 @@ def solve_pairs(problems: list[SVMDual], control: Control) -> list[Solution | No
     members = {id(c): c for p in problems for c in _classes(p)}
 
     def within(key: int) -> None:
-        own[key] = Comparison(of, points.take(members[key]), None, formula).dense()
+        own[key] = gram.on(points.take(members[key])).fill()
 
     def one_against_all(group: list[int]) -> None:
         if control.exhausted(0) is not None:
             return
         a, partners = _classes(problems[group[0]])[0], [_classes(problems[i])[1] for i in group]
-        across = Comparison(of, points.take(a), points.take(np.concatenate(partners)), formula).dense()
+        across = gram.on(points.take(a), points.take(np.concatenate(partners))).fill()
         stop = 0
         for i, b in zip(group, partners, strict=True):
             stop += len(b)

@@ -12,11 +12,11 @@ from scipy.linalg import blas, cho_factor
 from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.kernels import Kernel
-from mercer.points import Comparison, Points
+from mercer.points import Points
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import rounding
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 _TILE = 1 << 25  # bytes of kernel values between new points and training points at a time
@@ -93,7 +93,7 @@ class ByFactor:
     def exact_variance(self, new: Points) -> np.ndarray:
         """Return the variances by the factor alone."""
         n, m = len(self.points), len(new)
-        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        found = np.array(self.kernel.diag(new), dtype=np.float64)
         step = min(m, max(64, _TILE // (8 * n)))
         tile = np.empty((step, n))
         for i in range(0, m, step):
@@ -103,7 +103,7 @@ class ByFactor:
         return np.maximum(found, 0.0, out=found)
 
     def covariance(self, new: Points) -> np.ndarray:
-        found = np.array(Comparison(self.kernel.of, new).dense(), dtype=np.float64)
+        found = Gram(self.kernel, new).fill(np.empty((len(new), len(new))))
         v = self._whitened(new, slice(0, len(new)), np.empty((len(new), len(self.points))))
         found -= v @ v.T
         return found
@@ -156,7 +156,7 @@ class ByGradients:
 
     def _by_equations(self, new: Points) -> np.ndarray:
         m = len(new)
-        found = np.array(Comparison(self.gram.kernel.of, new).diag(), dtype=np.float64)
+        found = np.array(self.gram.kernel.diag(new), dtype=np.float64)
         for i in range(0, m, _COLUMNS):
             rows = slice(i, min(i + _COLUMNS, m))
             k, A, MA = self._solved(new, rows)
@@ -164,7 +164,7 @@ class ByGradients:
         return np.maximum(found, 0.0, out=found)
 
     def covariance(self, new: Points) -> np.ndarray:
-        found = np.array(Comparison(self.gram.kernel.of, new).dense(), dtype=np.float64)
+        found = self.gram.on(new).fill(np.empty((len(new), len(new))))
         k, A, MA = self._solved(new, slice(0, len(new)))
         half = A.T @ (k - 0.5 * MA)
         return found - half - half.T
@@ -173,12 +173,7 @@ class ByGradients:
 def cross(kernel: Kernel, new: Points, rows: slice, points: Points, out: np.ndarray) -> np.ndarray:
     """Return the kernel values of some new points against the training points, in `out` (new, training)."""
     some = new if rows == slice(0, len(new)) else new.take(rows)
-    compared = Comparison(kernel.of, some, points)
-    if compared.dtype == out.dtype and not compared.symmetric:
-        compared.dense(out)
-    else:
-        out[...] = compared.dense()
-    return out
+    return np.asarray(Gram(kernel, some, points).fill(out))
 
 
 def whitened(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -265,18 +260,14 @@ class LowRank:
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
         m, r = len(new), self.rank
-        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        found = np.array(self.kernel.diag(new), dtype=np.float64)
         certain = np.empty(m, dtype=bool)
         step = min(m, max(64, _RANK_TILE // (8 * r)))
         tile = np.empty((step, r))
         for i in range(0, m, step):
             rows = slice(i, min(i + step, m))
             part = tile[: rows.stop - i]
-            compared = Comparison(self.kernel.of, new.take(rows), self.pivots)
-            if compared.dtype == part.dtype:
-                compared.dense(part)
-            else:
-                part[...] = compared.dense()
+            Gram(self.kernel, new.take(rows), self.pivots).fill(part)
             rho = blas.dtrsm(1.0, self.root, part.T, lower=1, overwrite_b=1).T
             open_ = np.maximum(found[rows] - np.einsum("ij,ij->i", rho, rho), 0.0)
             u = blas.dtrsm(1.0, self.inner, rho.T, lower=1, overwrite_b=1).T

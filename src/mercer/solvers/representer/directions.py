@@ -6,11 +6,11 @@ from collections import deque
 
 import numpy as np
 
+from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.representer.squared_norm import EPS, Task
 from mercer.solvers.systems.cg import Indefinite, iterate
 from mercer.solvers.systems.cholesky import rounding
-from mercer.solvers.systems.products import Products
 
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections

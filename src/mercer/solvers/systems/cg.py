@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mercer.certify import Stop
-from mercer.solvers.systems.products import Products
+from mercer.gram.products import Products
 
 _ROUND_RESIDUAL = 7e-4  # that one round in float32 aims at, in units of the residual at its start
 _STALLED = 0.5  # a round that leaves more than this of the residual has met rounding errors

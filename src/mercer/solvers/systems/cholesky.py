@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
 from mercer.gram.eigenpairs.lanczos import lanczos
-from mercer.solvers.systems.products import Products
+from mercer.gram.products import Products
 
 _AT_ONCE = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
 _BLOCK = 512  # columns of a factor between two looks at signals

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.certify import Stop
+from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.systems.cg import Indefinite, Precondition, Refinement, Watch, refine
 from mercer.solvers.systems.cholesky import Factor, diagnose, factorise, rounding, truncated
-from mercer.solvers.systems.products import Products
 
 if TYPE_CHECKING:
     from mercer.solvers.systems.system import Systems

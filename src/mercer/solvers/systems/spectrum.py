@@ -10,11 +10,11 @@ from scipy.linalg import eigh, eigvalsh_tridiagonal, lapack, qr, solve, svd
 from mercer import _core
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.machine.threads import cores, one_thread_each, run
 from mercer.solvers.control import check_vector
 from mercer.solvers.systems.cholesky import rounding
 from mercer.solvers.systems.feature_space import FeatureSpace
-from mercer.solvers.systems.products import Products
 
 _ROWS = 256  # points whose errors are computed at a time
 _TRY = 1_000  # points from which on it is tried whether a few eigenvectors suffice

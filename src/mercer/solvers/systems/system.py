@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.machine.budget import readable
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import Factor
 from mercer.solvers.systems.equation import SINGLE, Answer, Equation, Listener
 from mercer.solvers.systems.preconditioners.choice import Preconditioners
-from mercer.solvers.systems.products import Products
 
 __all__ = ["METHODS", "Answer", "Systems"]
 

@@ -9,9 +9,9 @@ from scipy.linalg import eigh, solve_triangular, svd
 
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.machine.budget import readable
 from mercer.machine.threads import within_limit
-from mercer.solvers.systems.products import Products
 
 _DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor that may need as many rows
 _RANK = 2000  # the largest rank that is tried where none is asked for

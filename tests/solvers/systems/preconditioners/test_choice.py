@@ -4,9 +4,9 @@ import numpy as np
 
 from mercer import RBF, Gram, Laplacian, Linear
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.solvers.control import Control
 from mercer.solvers.systems.preconditioners.choice import Costs, grow, steps
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 X = np.random.default_rng(0).standard_normal((2000, 6))

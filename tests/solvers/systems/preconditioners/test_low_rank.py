@@ -5,8 +5,8 @@ import pytest
 
 from mercer import RBF, Gram, Laplacian
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.solvers.systems.preconditioners.low_rank import LowRank
-from mercer.solvers.systems.products import Products
 
 X = np.random.default_rng(0).standard_normal((300, 3))
 

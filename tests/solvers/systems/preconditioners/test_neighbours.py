@@ -5,13 +5,13 @@ import pytest
 
 from mercer import RBF, Gram, KernelMachine, KernelRidge, Polynomial
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import Control
 from mercer.solvers.systems.cg import iterate
 from mercer.solvers.systems.preconditioners import choice
 from mercer.solvers.systems.preconditioners.low_rank import LowRank
 from mercer.solvers.systems.preconditioners.neighbours import Neighbours
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 KERNEL = Polynomial(8, 0.0, 1.0)

@@ -9,6 +9,7 @@ from numpy.polynomial import hermite_e
 
 from mercer import RBF, Gram, Polynomial
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.solvers import Control
 from mercer.solvers.systems.preconditioners import choice
 from mercer.solvers.systems.preconditioners.low_rank import LowRank
@@ -20,7 +21,6 @@ from mercer.solvers.systems.preconditioners.polynomials import (
     refine_leading,
     replace_rows,
 )
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 KERNEL = Polynomial(8, 0.0, 1.0)

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.solvers.systems.preconditioners.low_rank import Inverse, LowRank
 from mercer.solvers.systems.preconditioners.neighbours import Neighbours
 from mercer.solvers.systems.preconditioners.polynomials import Polynomials, refine_leading, replace_rows
-from mercer.solvers.systems.products import Products
 
 _SPARE_ROWS = 256  # of the factor at most, kept for what products show later
 _NEIGHBOUR_POINTS = 20_000  # points from which on their neighbours are looked for

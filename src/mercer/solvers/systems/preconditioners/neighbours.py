@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cho_solve
 
+from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.machine.threads import cores, run, shares
-from mercer.points import Comparison
 from mercer.solvers.systems.preconditioners.low_rank import Inverse, LowRank, lifted_factor, restricted
-from mercer.solvers.systems.products import FORGIVEN, Products
 
 if TYPE_CHECKING:
     from mercer.solvers.systems.preconditioners.choice import Costs
@@ -56,9 +56,7 @@ class Neighbours:
         rng.shuffle(groups)
         self.order = np.concatenate(groups)
         ends = np.cumsum([len(g) for g in groups])
-        points = products.points(True).take(self.order)
-        gram = products.gram
-        compared = Comparison(gram.kernel.of, points, None, gram.comparison.formula, FORGIVEN)
+        compared = products.gram.on(products.points(True).take(self.order), forgiving=True)
         starts = ends - [len(g) for g in groups]
         batches = [range(i, min(i + _BATCH, len(groups))) for i in range(0, len(groups), _BATCH)]
         parts = run(lambda some: _surroundings(compared, [slice(starts[i], ends[i]) for i in some]), batches)
@@ -212,7 +210,7 @@ def _cut(products: Products, pool: np.ndarray, rng: np.random.Generator) -> list
     return [*groups, pool[left]]
 
 
-def _surroundings(compared: Comparison, members: list[slice]) -> list[_Group]:
+def _surroundings(compared: Gram, members: list[slice]) -> list[_Group]:
     """Return some groups with the nearest of the points before all of them."""
     first = members[0].start
     scores: list[np.ndarray | None] = [None] * len(members)

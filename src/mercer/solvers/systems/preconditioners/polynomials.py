@@ -11,9 +11,9 @@ from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each, run, shares
 from mercer.solvers.systems.preconditioners.low_rank import VISIBLE
-from mercer.solvers.systems.products import Products
 
 _ORDERS = 8  # degree of the polynomials at most
 _COORDINATES = 64  # principal axes at most

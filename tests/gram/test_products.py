@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import RBF, FromFunction, Gram, Laplacian
-from mercer.solvers.systems.products import Products, shares
+from mercer.gram.products import Products
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 4))
@@ -51,11 +51,6 @@ def test_float32_only_where_it_is_enough():
     assert Products(Gram(RBF(scale=1.0), X)).single
     assert not Products(Gram(Laplacian(scale=1.0), 1e6 + X)).single
     assert not Products(Gram(FromFunction(lambda a, b: float(a @ b)), X)).single
-
-
-def test_shares_cover_everything_once():
-    for n in (1, 1023, 1024, 5001):
-        assert np.array_equal(np.concatenate([np.arange(n)[s] for s in shares(n)]), np.arange(n))
 
 
 @pytest.mark.parametrize("n", [1, 255, 256, 2301])
