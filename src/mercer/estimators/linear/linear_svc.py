@@ -12,11 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.estimators.linear.machine import LinearMachine, SparseWeights
-from mercer.estimators.shared.inputs import refuse_words
-from mercer.estimators.shared.labels import Labels, as_given
+from mercer.estimators.shared.classes import Labels, as_given
+from mercer.estimators.shared.data import refuse_words
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import linear_table, linear_tube_table, zones
 from mercer.estimators.shared.parameters import is_real
-from mercer.estimators.shared.ranges import whole_fit
 
 
 class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):

@@ -13,11 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.certify import Certificate, combined
-from mercer.estimators.shared.expansion import linear_functions
-from mercer.estimators.shared.inputs import positive_weights
+from mercer.estimators.shared.data import positive_weights
+from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
 from mercer.estimators.shared.parameters import Unnecessary, is_real, warn_unnecessary
-from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
-from mercer.estimators.shared.ranges import finite
+from mercer.rkhs.functions.vector import linear_functions
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.history import history_table
 from mercer.solvers.linear.crammer_singer import Classes, solve_crammer_singer

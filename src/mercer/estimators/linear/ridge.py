@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.certify import Certificate, combined
-from mercer.estimators.shared.expansion import linear_functions
-from mercer.estimators.shared.inputs import positive_weights, refuse_words
+from mercer.estimators.shared.data import positive_weights, refuse_words
+from mercer.estimators.shared.fitting import finite, whole_fit
 from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
-from mercer.estimators.shared.ranges import finite, whole_fit
 from mercer.estimators.svm.machine import Recheck
 from mercer.machine.budget import Budget
+from mercer.rkhs.functions.vector import linear_functions
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.history import history_table
 from mercer.solvers.linear.ridge import CentredRows, solve_linear_ridge

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, product, why_indefinite, with_duality, without_duality
 from mercer.estimators.online.base import OnlineClassifier
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import online_table, zones
 from mercer.estimators.shared.parameters import is_real
-from mercer.estimators.shared.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished

@@ -10,8 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.online.base import OnlineClassifier, not_at_rest
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary
-from mercer.estimators.shared.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.history import history_table

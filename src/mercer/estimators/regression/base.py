@@ -11,17 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
-from mercer.estimators.shared.expansion import Expansion, found_functions
-from mercer.estimators.shared.inputs import read_targets
-from mercer.estimators.shared.kernel_names import FromMatrices
-from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
-from mercer.estimators.shared.ranges import finite
-from mercer.estimators.shared.training import KernelData, Training
+from mercer.estimators.shared.data import KernelData, Training, read_targets
+from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
+from mercer.estimators.shared.parameters import FromMatrices
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
+from mercer.rkhs.functions.sums import Expansion
+from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.history import history_table
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
@@ -172,7 +171,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         """
         check_is_fitted(self)
         points = np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
-        return found_functions(self.kernel_, points, self._columns_, self.intercept_, self.dual_coef_.ndim == 1)
+        return functions_of(self.kernel_, points, self._columns_, self.intercept_, self.dual_coef_.ndim == 1)
 
     # -- what a fit says about itself -------------------------------------------------------------------
 

@@ -13,8 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.certify import with_duality
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.process import Process, generator, said_of_search, warn_of_search
-from mercer.estimators.shared.kernel_names import NAMES
+from mercer.estimators.shared.data import Training
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import (
+    KERNEL_NAMES,
     Rules,
     Unnecessary,
     check_parameters,
@@ -23,8 +25,6 @@ from mercer.estimators.shared.parameters import (
     positive,
     whole,
 )
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
 from mercer.gram import Gram, parameters
 from mercer.kernels import RBF, Constant
 from mercer.kernels.rules.scikit_learn import Noise, translated
@@ -38,7 +38,7 @@ from mercer.solvers.gp.search import Tuned, tune
 from mercer.solvers.gp.space import NOISE, Space, space_of
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 
-_KERNEL = kernel_rule(NAMES)
+_KERNEL = kernel_rule(KERNEL_NAMES)
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
 _PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows

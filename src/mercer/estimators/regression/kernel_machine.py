@@ -10,11 +10,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.regression.base import Part, RepresenterModel
-from mercer.estimators.shared.labels import Labels
-from mercer.estimators.shared.loss_names import named_loss
+from mercer.estimators.shared.classes import Labels
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import rest_table, tube_table, zones
-from mercer.estimators.shared.parameters import check_parameters
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.parameters import check_parameters, named_loss
 from mercer.losses import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredHinge, SquaredNorm
 
 

@@ -12,8 +12,8 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.regression.base import Part, RepresenterModel
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, check_parameters, is_real
-from mercer.estimators.shared.ranges import whole_fit
 from mercer.losses import Pinball, SquaredNorm
 
 

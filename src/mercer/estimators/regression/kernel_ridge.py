@@ -14,12 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.certify import with_duality
 from mercer.estimators.linear.ridge import is_strength, strengths
 from mercer.estimators.regression.base import Part, RepresenterModel, columns_of, counted
-from mercer.estimators.shared.choosing import AUTO, chosen_kernel
-from mercer.estimators.shared.kernel_names import NAMES
-from mercer.estimators.shared.parameters import Rules, check_parameters, kernel_rule, positive
-from mercer.estimators.shared.progress import listening, with_callbacks
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
+from mercer.estimators.shared.data import Training, chosen_kernel
+from mercer.estimators.shared.fitting import listening, whole_fit, with_callbacks
+from mercer.estimators.shared.parameters import AUTO, KERNEL_NAMES, Rules, check_parameters, kernel_rule, positive
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
 from mercer.machine.warn import warn
@@ -34,7 +31,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "kernel": kernel_rule(NAMES, "a function of two points"),
+        "kernel": kernel_rule(KERNEL_NAMES, "a function of two points"),
         "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
         "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
         "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
@@ -191,7 +188,7 @@ class KernelRidge(RidgeModel):
 
     _rules: ClassVar[Rules] = {
         **RidgeModel._rules,
-        "kernel": kernel_rule((*NAMES, AUTO), "a function of two points"),
+        "kernel": kernel_rule((*KERNEL_NAMES, AUTO), "a function of two points"),
     }
 
     def __init__(

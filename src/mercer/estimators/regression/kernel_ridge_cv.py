@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from mercer.estimators.regression.base import columns_of, counted
 from mercer.estimators.regression.kernel_ridge import RidgeModel
+from mercer.estimators.shared.data import Training
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Rules, check_parameters, is_real
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
 from mercer.gram import Gram
 from mercer.solvers.systems.spectrum import Spectrum
 

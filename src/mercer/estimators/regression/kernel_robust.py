@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer.estimators.regression.kernel_machine import KernelMachine
-from mercer.estimators.shared.loss_names import is_loss
-from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, check_parameters, positive
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, check_parameters, is_loss, positive
 from mercer.gram import Gram
 from mercer.losses import Absolute, EpsilonInsensitive, Huber, SquaredNorm
 from mercer.solvers.control import Control

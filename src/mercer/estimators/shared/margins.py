@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.multiclass import Pairs, pair_labels
+from mercer.estimators.shared.classes import Pairs, pair_labels
+from mercer.estimators.shared.data import positive_weights
 from mercer.points import Points
 
 # A coefficient this close to its bound is there; a new sample whose margin is this close to 1 is on it.

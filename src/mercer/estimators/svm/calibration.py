@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from mercer.estimators.shared.multiclass import pair_index
+from mercer.estimators.shared.classes import pair_index
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
 _STEPS, _DONE = 100, 1e-10

@@ -14,14 +14,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined
-from mercer.estimators.shared.choosing import chosen_kernel
-from mercer.estimators.shared.expansion import found_functions
-from mercer.estimators.shared.labels import Labels, shown
+from mercer.estimators.shared.classes import Labels, Pairs, one_vs_rest, pair_values, shown, votes
+from mercer.estimators.shared.data import Training, chosen_kernel
+from mercer.estimators.shared.fitting import finite, whole_fit
 from mercer.estimators.shared.margins import classifier_table, zones
-from mercer.estimators.shared.multiclass import Pairs, one_vs_rest, pair_values, votes
 from mercer.estimators.shared.parameters import SEARCHED_KERNEL, Rules, check_parameters
-from mercer.estimators.shared.ranges import finite, whole_fit
-from mercer.estimators.shared.training import Training
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.estimators.svm.fold import dealt, held_out_values
 from mercer.estimators.svm.machine import Statement, SupportVectorMachine
@@ -29,6 +26,7 @@ from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.machine.warn import warn
 from mercer.points import Points
+from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers.dual.problem import Solution
 
 _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
@@ -284,9 +282,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         ends = np.cumsum([0, *(len(at) for at, _ in parts)])
         A = sparse.csc_array((a, rows, ends), shape=(len(self.support_), len(parts)))
         single = len(parts) == 1
-        return found_functions(
-            self.kernel_, self._support_points(), A.toarray() if single else A, self.intercept_, single
-        )
+        return functions_of(self.kernel_, self._support_points(), A.toarray() if single else A, self.intercept_, single)
 
     @property
     def margin_width_(self) -> Any:

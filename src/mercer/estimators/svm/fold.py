@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.multiclass import Pairs, pair_values
-from mercer.estimators.shared.training import Training
-from mercer.estimators.svm.machine import Statement
-from mercer.estimators.svm.offsets import central
+from mercer.estimators.shared.classes import Pairs, pair_values
+from mercer.estimators.shared.data import Training, positive_weights
+from mercer.estimators.svm.machine import Statement, central
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget

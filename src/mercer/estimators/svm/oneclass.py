@@ -9,11 +9,10 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import one_class_table
 from mercer.estimators.shared.parameters import check_parameters
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.svm.machine import filled
-from mercer.estimators.svm.single import SingleMachine
+from mercer.estimators.svm.machine import SingleMachine, filled
 
 
 class OneClassSVM(OutlierMixin, SingleMachine):

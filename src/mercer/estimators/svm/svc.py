@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.shared.multiclass import Pairs
-from mercer.estimators.shared.training import Training
+from mercer.estimators.shared.classes import Pairs
+from mercer.estimators.shared.data import Training
 from mercer.estimators.svm.classifier import PairwiseClassifier
 from mercer.estimators.svm.machine import Statement, filled
 from mercer.solvers.dual.problem import Solution

@@ -9,12 +9,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
-from mercer.estimators.shared.inputs import read_targets
+from mercer.estimators.shared.data import read_targets
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import tube_table
 from mercer.estimators.shared.parameters import FINITE_PRICE, SEARCHED_KERNEL, Rules, check_parameters
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.svm.machine import filled
-from mercer.estimators.svm.single import SingleMachine
+from mercer.estimators.svm.machine import SingleMachine, filled
 
 
 class TubeRegressor(RegressorMixin, SingleMachine):

@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.estimators.shared.kernel_names import NAMES
-from mercer.estimators.shared.parameters import Rules, kernel_rule, positive
-from mercer.estimators.shared.ranges import finite
-from mercer.estimators.shared.training import KernelData, Training
+from mercer.estimators.shared.data import KernelData, Training
+from mercer.estimators.shared.fitting import finite
+from mercer.estimators.shared.parameters import KERNEL_NAMES, Rules, kernel_rule, positive
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.points import Points
 
 KERNEL_RULES: Rules = {
-    "kernel": kernel_rule(NAMES, "a function of two points"),
+    "kernel": kernel_rule(KERNEL_NAMES, "a function of two points"),
     "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
     "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
 }

@@ -11,8 +11,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
-from mercer.estimators.shared.ranges import whole_fit
 from mercer.estimators.unsupervised.base import KERNEL_RULES, Images
 from mercer.kernels import Kernel
 from mercer.points import Points

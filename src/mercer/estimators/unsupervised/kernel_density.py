@@ -11,9 +11,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimators.shared.inputs import positive_weights
+from mercer.estimators.shared.data import positive_weights
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary
-from mercer.estimators.shared.ranges import whole_fit
 from mercer.features.spectral.law import generator
 from mercer.kernels import RBF, Kernel, Laplacian, Matern
 from mercer.machine.warn import warn

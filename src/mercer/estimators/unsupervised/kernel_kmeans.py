@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.shared.inputs import positive_weights
+from mercer.estimators.shared.data import Training, positive_weights
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
 from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, like
 from mercer.machine.warn import warn
 from mercer.points import Points

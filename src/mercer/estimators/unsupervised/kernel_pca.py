@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.certify import seen_indefinite
 from mercer.estimators.regression.kernel_ridge import KernelRidge
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
-from mercer.estimators.shared.ranges import whole_fit
 from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, centred_trace, like
 from mercer.gram import Gram, top_eigenpairs
 from mercer.kernels import RBF, Kernel
