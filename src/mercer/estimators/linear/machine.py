@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.certify import Certificate, combined
 from mercer.estimators.shared.data import positive_weights
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
-from mercer.estimators.shared.parameters import Unnecessary, is_real, warn_unnecessary
+from mercer.estimators.shared.parameters import Unnecessary, is_real, warn_unnecessary, with_parameters
 from mercer.rkhs.functions.vector import linear_functions
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.history import history_table
@@ -28,10 +29,22 @@ from mercer.solvers.linear.verify import check_crammer_singer, check_linear
 _STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
 
 
+@with_parameters
 class LinearMachine(CallbackSupportMixin, BaseEstimator):
     """What `LinearSVC` and `LinearSVR` share."""
 
-    _losses: tuple[str, str]  # the plain one and the squared one
+    _: KW_ONLY
+    C: float = 1.0
+    tol: float = 1e-5
+    fit_intercept: bool = True
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    dual: Any = "auto"
+    intercept_scaling: float = 1.0
+    random_state: Any = None
+
+    _losses: ClassVar[tuple[str, str]]  # the plain one and the squared one
     _few_weights = False  # whether |w|_1 is the penalty
     _unnecessary: ClassVar[Unnecessary] = {
         "dual": ("auto", "the solver is chosen by the shape of X, and its answer is proven by both problems"),

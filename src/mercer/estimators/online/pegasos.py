@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from mercer.certify import Certificate, combined, product, why_indefinite, with_
 from mercer.estimators.online.base import OnlineClassifier
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import online_table, zones
-from mercer.estimators.shared.parameters import is_real
+from mercer.estimators.shared.parameters import is_real, with_parameters
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
@@ -21,6 +22,7 @@ from mercer.solvers.online.iterate import Vector
 from mercer.solvers.online.pegasos import Watched, objectives, pegasos
 
 
+@with_parameters
 class Pegasos(OnlineClassifier):
     r"""The support vector machine by stochastic subgradient descent, with steps 1 / (lambda t).
 
@@ -98,42 +100,24 @@ class Pegasos(OnlineClassifier):
     (True, True)
     """
 
-    _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
+    lam: float = 1e-3
+    kernel: Any = None
+    _: KW_ONLY
+    solver: Literal["pegasos", "subgradient"] = "pegasos"
+    batch_size: int = 1
+    fit_intercept: bool = False
+    average: bool = False
+    project: bool = False
+    max_epochs: int = 100
+    tol: float = 1e-2
+    evaluate: Literal["epoch", "log"] = "epoch"
+    shuffle: bool = True
+    random_state: Any = None
+    time_limit: float | None = None
+    class_weight: Any = None
+    learning_rate: Any = "optimal"
 
-    def __init__(
-        self,
-        lam: float = 1e-3,
-        kernel: Any = None,
-        *,
-        solver: Literal["pegasos", "subgradient"] = "pegasos",
-        batch_size: int = 1,
-        fit_intercept: bool = False,
-        average: bool = False,
-        project: bool = False,
-        max_epochs: int = 100,
-        tol: float = 1e-2,
-        evaluate: Literal["epoch", "log"] = "epoch",
-        shuffle: bool = True,
-        random_state: Any = None,
-        time_limit: float | None = None,
-        class_weight: Any = None,
-        learning_rate: Any = "optimal",
-    ) -> None:
-        self.lam = lam
-        self.kernel = kernel
-        self.solver = solver
-        self.batch_size = batch_size
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.project = project
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.evaluate = evaluate
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.class_weight = class_weight
-        self.learning_rate = learning_rate
+    _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

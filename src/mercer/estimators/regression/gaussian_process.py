@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from mercer.estimators.shared.parameters import (
     kernel_rule,
     positive,
     whole,
+    with_parameters,
 )
 from mercer.gram import Gram, parameters
 from mercer.kernels import RBF, Constant
@@ -58,6 +59,7 @@ def _is_variance(value: Any) -> bool:
     return bool((array > 0).all() or (array == 0).all())
 
 
+@with_parameters
 class GaussianProcessRegressor(Process):
     r"""Regression by a Gaussian process: a mean, and how far from it the truth may be.
 
@@ -166,6 +168,25 @@ class GaussianProcessRegressor(Process):
     True
     """
 
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    noise: Any = "auto"
+    optimizer: str | Callable[..., Any] | None = "bfgs"
+    n_restarts_optimizer: int = 0
+    bounds: Mapping[str, Any] | None = None
+    fixed: Any = ()
+    normalize_y: bool = False
+    tuning_rows: int | None = None
+    solver: str = "auto"
+    residual: float = 1e-6
+    max_iter: int = -1
+    time_limit: float | None = None
+    random_state: Any = 0
+    budget: int | float | str | None = None
+    alpha: Any = None
+    n_targets: int | None = None
+    copy_X_train: bool = True  # noqa: N815
+
     _rules: ClassVar[Rules] = {
         "kernel": (lambda v: v is None or _KERNEL[0](v), f"None, {_KERNEL[1]}"),
         "noise": (
@@ -196,45 +217,6 @@ class GaussianProcessRegressor(Process):
     dtype = "float64"
     fit_intercept = False
     _whole_matrices = False  # a process looks at its points in parts
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        noise: Any = "auto",
-        optimizer: str | Callable[..., Any] | None = "bfgs",
-        n_restarts_optimizer: int = 0,
-        bounds: Mapping[str, Any] | None = None,
-        fixed: Any = (),
-        normalize_y: bool = False,
-        tuning_rows: int | None = None,
-        solver: str = "auto",
-        residual: float = 1e-6,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        random_state: Any = 0,
-        budget: int | float | str | None = None,
-        alpha: Any = None,
-        n_targets: int | None = None,
-        copy_X_train: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.bounds = bounds
-        self.fixed = fixed
-        self.normalize_y = normalize_y
-        self.tuning_rows = tuning_rows
-        self.solver = solver
-        self.residual = residual
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.budget = budget
-        self.alpha = alpha
-        self.n_targets = n_targets
-        self.copy_X_train = copy_X_train
 
     # -- fit --------------------------------------------------------------------------------------------
 

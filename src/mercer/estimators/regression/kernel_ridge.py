@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,15 @@ from mercer.estimators.linear.ridge import is_strength, strengths
 from mercer.estimators.regression.base import Part, RepresenterModel, columns_of, counted
 from mercer.estimators.shared.data import Training, chosen_kernel
 from mercer.estimators.shared.fitting import listening, whole_fit, with_callbacks
-from mercer.estimators.shared.parameters import AUTO, KERNEL_NAMES, Rules, check_parameters, kernel_rule, positive
+from mercer.estimators.shared.parameters import (
+    AUTO,
+    KERNEL_NAMES,
+    Rules,
+    check_parameters,
+    kernel_rule,
+    positive,
+    with_parameters,
+)
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
 from mercer.machine.warn import warn
@@ -26,8 +35,25 @@ from mercer.solvers.systems.inverse import inverse_diagonal
 from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridge
 
 
+@with_parameters
 class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
     """What `KernelRidge` and `KernelRidgeCV` share: scikit-learn's kernels, several targets, what a fit claims."""
+
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    fit_intercept: bool = False
+    residual: float = 1e-6
+    solver: str = "auto"
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    checkpoint: Any = None
+    dtype: str = "auto"
 
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
@@ -134,6 +160,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         return values[:, 0] if self.dual_coef_.ndim == 1 else values
 
 
+@with_parameters
 class KernelRidge(RidgeModel):
     r"""Ridge regression in the space of a kernel, exact, with a stated residual.
 
@@ -186,45 +213,12 @@ class KernelRidge(RidgeModel):
     True
     """
 
+    alpha: Any = 1
+
     _rules: ClassVar[Rules] = {
         **RidgeModel._rules,
         "kernel": kernel_rule((*KERNEL_NAMES, AUTO), "a function of two points"),
     }
-
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = False,
-        residual: float = 1e-6,
-        solver: str = "auto",
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        dtype: str = "auto",
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.residual = residual
-        self.solver = solver
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.dtype = dtype
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 from scipy import sparse
@@ -228,6 +229,7 @@ def is_loss(value: Any) -> bool:
     return not isinstance(value, type) and all(map(callable, methods))
 
 
+_Class = TypeVar("_Class", bound=type)
 _PLAIN = (int, float)  # asked first: whether a type is registered as a number takes longer
 _OF_NAMES = ("gamma", "degree", "coef0", "kernel_params")  # parameters of named kernels
 SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
@@ -254,6 +256,16 @@ def whole(value: Any, low: int) -> bool:
     if type(value) is int:
         return bool(value >= low)
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= low
+
+
+@dataclass_transform(field_specifiers=(field,))
+def with_parameters(cls: _Class) -> _Class:
+    """Make the constructor of a class of estimators from its annotated parameters and those of its bases (a dataclass).
+
+    The constructor keeps what it is given and does nothing else, as scikit-learn asks. `_: KW_ONLY` stands before
+    parameters that are passed by name only; attributes that are no parameters are `ClassVar` or not annotated.
+    """
+    return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
 
 
 Rules = dict[str, tuple[Any, str]]  # name: (test, what it must be)

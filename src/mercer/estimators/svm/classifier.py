@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from mercer.estimators.shared.classes import Labels, Pairs, one_vs_rest, pair_va
 from mercer.estimators.shared.data import Training, chosen_kernel
 from mercer.estimators.shared.fitting import finite, whole_fit
 from mercer.estimators.shared.margins import classifier_table, zones
-from mercer.estimators.shared.parameters import SEARCHED_KERNEL, Rules, check_parameters
+from mercer.estimators.shared.parameters import SEARCHED_KERNEL, Rules, check_parameters, with_parameters
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.estimators.svm.fold import dealt, held_out_values
 from mercer.estimators.svm.machine import Statement, SupportVectorMachine
@@ -38,8 +39,16 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
+@with_parameters
 class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     """A classifier made of one machine for each pair of classes."""
+
+    _: KW_ONLY
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    probability: bool = False
+    random_state: Any = None
 
     _rules: ClassVar[Rules] = {"kernel": SEARCHED_KERNEL}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from mercer.certify import Certificate, check_svm, combined, with_duality
 from mercer.estimators.shared.data import KernelData, Training, chosen_kernel
 from mercer.estimators.shared.diagnosis import diagnose
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
+from mercer.estimators.shared.parameters import with_parameters
 from mercer.kernels import Kernel, Linear, Precomputed
 from mercer.machine.threads import cores
 from mercer.points import Points
@@ -35,8 +36,25 @@ class Statement:
     classes: tuple[np.ndarray, np.ndarray] | None = None  # whose rows these are
 
 
+@with_parameters
 class SupportVectorMachine(CallbackSupportMixin, KernelData):
     """The base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    dtype: str = "auto"
+    shrinking: bool = True
+    cache_size: float = 200
 
     # -- the solver -------------------------------------------------------------------------------------
 

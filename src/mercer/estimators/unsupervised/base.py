@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer.estimators.shared.data import KernelData, Training
 from mercer.estimators.shared.fitting import finite
-from mercer.estimators.shared.parameters import KERNEL_NAMES, Rules, kernel_rule, positive
+from mercer.estimators.shared.parameters import KERNEL_NAMES, Rules, kernel_rule, positive, with_parameters
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
@@ -22,8 +23,16 @@ KERNEL_RULES: Rules = {
 }
 
 
+@with_parameters
 class Images(KernelData):
     """A model of the points phi(x_i) of H; scikit-learn's kernels by name, as `KernelRidge` reads them."""
+
+    _: KW_ONLY
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    budget: int | float | str | None = None
 
     _rules: ClassVar[Rules] = KERNEL_RULES
     _compares_two: ClassVar[bool] = True
