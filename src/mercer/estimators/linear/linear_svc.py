@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -17,7 +17,7 @@ from mercer.estimators.shared.classes import Labels, as_given
 from mercer.estimators.shared.data import refuse_words
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import linear_table, linear_tube_table, zones
-from mercer.estimators.shared.parameters import is_real, with_parameters
+from mercer.estimators.shared.parameters import Rules, check_parameters, is_real, one_of, with_parameters
 
 
 @with_parameters
@@ -94,6 +94,12 @@ class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):
     multi_class: str = "ovr"
 
     _losses = ("hinge", "squared_hinge")
+    _rules: ClassVar[Rules] = {
+        **LinearMachine._rules,
+        "loss": one_of(*_losses),
+        "penalty": (lambda v: v in ("l2", "l1"), "'l2' or 'l1'"),
+        "multi_class": (lambda v: v in ("ovr", "crammer_singer"), "'ovr' or 'crammer_singer'"),
+    }
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
@@ -112,12 +118,7 @@ class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):
         -------
         self
         """
-        self._check()
-        for name, allowed in (("penalty", ("l2", "l1")), ("multi_class", ("ovr", "crammer_singer"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} of LinearSVC must be {' or '.join(map(repr, allowed))}."
-                )
+        check_parameters(self)
         if self.multi_class == "crammer_singer" and self.penalty == "l1":
             raise ValueError(
                 "penalty='l1' of LinearSVC goes with multi_class='ovr'; the machine of Crammer and Singer has the "
@@ -287,13 +288,16 @@ class LinearSVR(RegressorMixin, LinearMachine):
     epsilon: float = 0.1
 
     _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
+    _rules: ClassVar[Rules] = {
+        **LinearMachine._rules,
+        "loss": one_of(*_losses),
+        "epsilon": (lambda v: is_real(v) and 0 <= v < math.inf, "a finite number >= 0"),
+    }
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Find w and b; X and sample_weight are those of `LinearSVC.fit`, y has a number for each row."""
-        self._check()
-        if not is_real(self.epsilon) or not 0 <= self.epsilon < math.inf:
-            raise ValueError(f"epsilon={self.epsilon!r} of LinearSVR must be a finite number >= 0.")
+        check_parameters(self)
         data, targets = self._read(X, y, reset=True)
         self.coef_ = self._fit(data, targets, sample_weight, X, y)[0]
         return self

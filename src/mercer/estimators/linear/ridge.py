@@ -14,11 +14,12 @@ from mercer.certify import Certificate, combined
 from mercer.estimators.shared.data import positive_weights, refuse_words
 from mercer.estimators.shared.fitting import finite, whole_fit
 from mercer.estimators.shared.parameters import (
+    BOOLEAN,
     Rules,
     Unnecessary,
     check_parameters,
     is_real,
-    positive,
+    one_of,
     whole,
     with_parameters,
 )
@@ -131,10 +132,9 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "solver": (lambda v: isinstance(v, str) and v in _SOLVERS, f"one of {', '.join(map(repr, _SOLVERS))}"),
-        "positive": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "solver": one_of(*_SOLVERS),
+        "positive": BOOLEAN,
         "max_iter": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None for no limit"),
-        "tol": (lambda v: positive(v) and v < 1, "a relative duality gap with 0 < tol < 1"),
     }
     _unnecessary: ClassVar[Unnecessary] = {"random_state": (None, "nothing is random")}
 

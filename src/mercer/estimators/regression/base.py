@@ -13,10 +13,9 @@ from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
 from mercer.estimators.shared.data import KernelData, Training, read_targets
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
-from mercer.estimators.shared.parameters import FromMatrices, with_parameters
+from mercer.estimators.shared.parameters import with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
-from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.rkhs.functions.sums import Expansion
@@ -145,20 +144,15 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return the functions at validated points, (points, functions)."""
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+        if self._linear:
             return np.asarray(X @ np.atleast_2d(self.coef_).T, dtype=np.float64) + self.intercept_
-        if self._kind == "similarities":
-            return np.asarray(X[:, self._support] @ self._expansion.blocks[0], dtype=np.float64) + self.intercept_
-        if self._kind == "function" and isinstance(self.kernel_, FromMatrices):
-            values = self._function_values(X, self.X_fit_, self._support)
-            return np.concatenate([some @ self._expansion.blocks[0] for some in values]) + self.intercept_
-        return self._expansion.sums(X)[:, 0] + self.intercept_
+        return self._sums_of(X, self._support, self.X_fit_)[:, 0] + self.intercept_
 
     @property
     def coef_(self) -> np.ndarray:
         """The weights of the features, w = sum_i a_i x_i, for the linear kernel: one row for each function."""
         check_is_fitted(self)
-        if not isinstance(self.kernel_, Linear) or self._kind != "vectors":
+        if not self._linear:
             raise AttributeError(f"coef_ exists for the linear kernel only; this model's is {self.kernel_!r}.")
         coef = np.asarray((self.X_fit_.T @ self._columns_).T, dtype=np.float64)
         return coef[0] if self.dual_coef_.ndim == 1 else coef

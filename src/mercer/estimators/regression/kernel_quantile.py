@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.regression.base import LossModel, Part
 from mercer.estimators.shared.fitting import whole_fit
-from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, check_parameters, is_real, with_parameters
+from mercer.estimators.shared.parameters import BOOLEAN, FINITE_PRICE, Rules, check_parameters, is_real, with_parameters
 from mercer.losses import Pinball, SquaredNorm
 
 
@@ -85,7 +85,7 @@ class KernelQuantileRegressor(RegressorMixin, LossModel):
     _rules: ClassVar[Rules] = {
         "C": FINITE_PRICE,
         "quantiles": (_are_quantiles, "a number between 0 and 1, or a sequence of such numbers"),
-        "non_crossing": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "non_crossing": BOOLEAN,
     }
 
     @whole_fit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -20,6 +19,7 @@ from mercer.estimators.shared.fitting import listening, whole_fit, with_callback
 from mercer.estimators.shared.parameters import (
     AUTO,
     KERNEL_NAMES,
+    PAIRWISE_RULES,
     Rules,
     check_parameters,
     kernel_rule,
@@ -57,9 +57,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "kernel": kernel_rule(KERNEL_NAMES, "a function of two points"),
-        "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
-        "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
+        **PAIRWISE_RULES,
         "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
         "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
     }

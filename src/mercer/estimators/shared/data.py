@@ -16,10 +16,11 @@ from mercer.estimators.shared.classes import as_given, shown
 from mercer.estimators.shared.parameters import AUTO, FromMatrices, compares_vectors, named_kernel
 from mercer.gram import Gram
 from mercer.gram.similarities import asymmetry
-from mercer.kernels import FromFunction, Kernel, Precomputed
+from mercer.kernels import FromFunction, Kernel, Linear, Precomputed
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget
 from mercer.points import Points
+from mercer.rkhs.functions.sums import Expansion
 
 _ROUNDING = 1e-5  # of the largest entry: what float32 may leave of the difference between K and its transpose
 FAR = 1e140  # numbers beyond which sums of squares leave the range of float64
@@ -53,6 +54,7 @@ class KernelData(BaseEstimator):
     coef0: float = 1.0
     kernel_params: dict[str, Any] | None = None
     kernel_: Any
+    _expansion: Expansion
 
     @property
     def _given_kernel(self) -> Any:
@@ -139,6 +141,23 @@ class KernelData(BaseEstimator):
         step = len(new) if self._fits(len(new), len(old)) else max(1, Budget(self.budget) // (16 * len(old)))
         for start in range(0, len(new), step):
             yield self.kernel_.matrix(new.take(slice(start, start + step)), old)[:, columns]
+
+    def _sums_of(self, X: Any, support: np.ndarray, everyone: Any) -> np.ndarray:
+        """Return the kernel sums of each block of `_expansion` at validated points, (points, blocks, functions).
+
+        Its centres are the samples `support` of the training data `everyone`.
+        """
+        if self._kind == "similarities":
+            return self._expansion.sums_of_rows(X[:, support])
+        if self._kind == "function" and isinstance(self.kernel_, FromMatrices):
+            values = self._function_values(X, everyone, support)
+            return np.concatenate([self._expansion.sums_of_rows(some) for some in values])
+        return self._expansion.sums(X)
+
+    @property
+    def _linear(self) -> bool:
+        """Whether f is w.x + b of the features, so that w takes the place of the expansion."""
+        return isinstance(self.kernel_, Linear) and self._kind == "vectors"
 
     def _gram(self, training: Training) -> Gram:
         points = training.points

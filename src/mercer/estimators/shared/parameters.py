@@ -270,6 +270,7 @@ def with_parameters(cls: _Class) -> _Class:
 
 Rules = dict[str, tuple[Any, str]]  # name: (test, what it must be)
 
+BOOLEAN = (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False")  # np.bool_ is one, too
 FINITE_PRICE = (lambda v: positive(v) and v < math.inf, "a finite number > 0")
 
 
@@ -281,6 +282,16 @@ def kernel_rule(names: tuple[str, ...], function: str = "a function of two sets 
     )
 
 
+def one_of(*names: str) -> tuple[Any, str]:
+    """Return the rule of a parameter that is one of some names."""
+    return lambda v: isinstance(v, str) and v in names, f"one of {', '.join(map(repr, names))}"
+
+
+PAIRWISE_RULES: Rules = {  # of models that read kernels as `sklearn.metrics.pairwise` does
+    "kernel": kernel_rule(KERNEL_NAMES, "a function of two points"),
+    "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
+    "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
+}
 SEARCHED_KERNEL = kernel_rule((*KERNEL_NAMES, AUTO))  # of models whose kernel can be found by a search
 
 _RULES: Rules = {
@@ -302,9 +313,9 @@ _RULES: Rules = {
         "a dictionary of weights by class, 'balanced' or None",
     ),
     "decision_function_shape": (lambda v: v in ("ovr", "ovo"), "'ovr' or 'ovo'"),
-    "break_ties": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
-    "probability": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
-    "warm_start": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "break_ties": BOOLEAN,
+    "probability": BOOLEAN,
+    "warm_start": BOOLEAN,
     "dtype": (lambda v: isinstance(v, str) and v in ("auto", "float32", "float64"), "'auto', 'float32' or 'float64'"),
     "loss": (
         lambda v: v in LOSS_NAMES if isinstance(v, str) else is_loss(v),
@@ -314,8 +325,8 @@ _RULES: Rules = {
         lambda v: positive(v) and v < math.inf if isinstance(v, numbers.Real) else is_loss(v),
         "a number > 0 (the strength s of s |f|^2 / 2), or an object with the methods value(t) and derivative(t)",
     ),
-    "solver": (lambda v: isinstance(v, str) and v in SOLVERS, f"one of {', '.join(map(repr, SOLVERS))}"),
-    "fit_intercept": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+    "solver": one_of(*SOLVERS),
+    "fit_intercept": BOOLEAN,
     "verbose": (lambda v: isinstance(v, bool) or whole(v, 0), "0 (silent) or 1 (a progress bar)"),
 }
 
@@ -382,5 +393,5 @@ def check_parameters(estimator: Any) -> None:
         if not test(value := getattr(estimator, name)):
             raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {wanted}.")
     warn_ignored(estimator)
-    if estimator.budget is not None:
+    if getattr(estimator, "budget", None) is not None:
         Budget(estimator.budget)

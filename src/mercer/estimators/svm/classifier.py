@@ -24,7 +24,6 @@ from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.estimators.svm.fold import dealt, held_out_values
 from mercer.estimators.svm.machine import Statement, SupportVectorMachine
 from mercer.gram import Gram
-from mercer.kernels import Linear
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.rkhs.functions.vector import functions_of
@@ -162,7 +161,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return f of every pair at validated points, (points, pairs)."""
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+        if self._linear:
             return np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
         sums = self._sums(X)
         return sums[:, 0] + self.intercept_ if sums.shape[1] == 1 else pair_values(sums, self.intercept_)
@@ -297,7 +296,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     def margin_width_(self) -> Any:
         """The distance 2 / |w| between f = -1 and f = 1 in feature space (M2); for class pairs an array."""
         check_is_fitted(self)
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":  # sums of kernel values round more
+        if self._linear:  # sums of kernel values round more
             with np.errstate(divide="ignore"):
                 widths = list(2.0 / np.linalg.norm(self.coef_, axis=1))
             return widths[0] if len(widths) == 1 else np.array(widths)

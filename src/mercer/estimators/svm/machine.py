@@ -14,7 +14,7 @@ from mercer.estimators.shared.data import KernelData, Training, chosen_kernel
 from mercer.estimators.shared.diagnosis import diagnose
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
 from mercer.estimators.shared.parameters import with_parameters
-from mercer.kernels import Kernel, Linear, Precomputed
+from mercer.kernels import Kernel, Precomputed
 from mercer.machine.threads import cores
 from mercer.points import Points
 from mercer.rkhs.functions.sums import Expansion
@@ -152,12 +152,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
 
     def _sums(self, X: Any) -> np.ndarray:
         """Return the kernel sums of each block at validated points, (points, blocks, functions)."""
-        if self._kind == "similarities":
-            return self._expansion.sums_of_rows(X[:, self.support_])
-        if self._kind == "function":
-            values = self._function_values(X, self._everyone, self.support_)
-            return np.concatenate([self._expansion.sums_of_rows(some) for some in values])
-        return self._expansion.sums(X)
+        return self._sums_of(X, self.support_, self._everyone)
 
     def _support_points(self) -> Any:
         """The support vectors, as `kernel_` compares them."""
@@ -173,7 +168,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
     def coef_(self) -> np.ndarray:
         """The weights of the features, w = sum_i b_i x_i, for the linear kernel."""
         check_is_fitted(self)
-        if not isinstance(self.kernel_, Linear):
+        if not self._linear:
             raise AttributeError(f"coef_ exists for the linear kernel only; this model's is {self.kernel_!r}.")
         coef = self._coef()
         coef.flags.writeable = False
@@ -310,7 +305,7 @@ class SingleMachine(SupportVectorMachine):
     @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return f at validated points."""
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+        if self._linear:
             return np.asarray(X @ self.coef_[0], dtype=np.float64) + self.intercept_[0]
         return self._sums(X)[:, 0, 0] + self.intercept_[0]
 

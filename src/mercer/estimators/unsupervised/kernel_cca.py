@@ -13,8 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mercer.estimators.shared.fitting import whole_fit
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole, with_parameters
-from mercer.estimators.unsupervised.base import KERNEL_RULES, Images
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    whole,
+    with_parameters,
+)
+from mercer.estimators.unsupervised.base import Images
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
@@ -154,11 +162,11 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
     max_iter: int = 500
     copy: bool = True
 
-    _rules: ClassVar[Rules] = KERNEL_RULES | {
+    _rules: ClassVar[Rules] = PAIRWISE_RULES | {
         "n_components": (lambda v: whole(v, 1), "a whole number >= 1"),
         "kernel_y": (
-            lambda v: v is None or KERNEL_RULES["kernel"][0](v),
-            f"None, or {KERNEL_RULES['kernel'][1]}",
+            lambda v: v is None or PAIRWISE_RULES["kernel"][0](v),
+            f"None, or {PAIRWISE_RULES['kernel'][1]}",
         ),
         "kappa": (lambda v: is_real(v) and 0 < v < math.inf, "a finite number > 0"),
         "rank": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None"),

@@ -15,8 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.shared.data import Training, positive_weights
 from mercer.estimators.shared.fitting import whole_fit
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole, with_parameters
-from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, like
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    whole,
+    with_parameters,
+)
+from mercer.estimators.unsupervised.base import Images, like
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
@@ -96,7 +104,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     copy_x: bool = True
     verbose: int = 0
 
-    _rules: ClassVar[Rules] = KERNEL_RULES | {
+    _rules: ClassVar[Rules] = PAIRWISE_RULES | {
         "n_clusters": (lambda v: whole(v, 1), "a whole number >= 1"),
         "init": (
             lambda v: v in _INITS if isinstance(v, str) else callable(v) or hasattr(v, "__len__"),

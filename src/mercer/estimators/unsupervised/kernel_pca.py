@@ -16,8 +16,16 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer.certify import seen_indefinite
 from mercer.estimators.regression.kernel_ridge import KernelRidge
 from mercer.estimators.shared.fitting import whole_fit
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole, with_parameters
-from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, centred_trace, like
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    whole,
+    with_parameters,
+)
+from mercer.estimators.unsupervised.base import Images, centred_trace, like
 from mercer.gram import Gram, top_eigenpairs
 from mercer.kernels import RBF, Kernel
 from mercer.machine.warn import warn
@@ -116,7 +124,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
     copy_X: bool = True  # noqa: N815
     n_jobs: int | None = None
 
-    _rules: ClassVar[Rules] = KERNEL_RULES | {
+    _rules: ClassVar[Rules] = PAIRWISE_RULES | {
         "n_components": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None for all"),
         "alpha": (lambda v: is_real(v) and 0 <= v < math.inf, "a finite number >= 0"),
         "preimage": (lambda v: v in ("auto", "ridge", *METHODS), f"'auto', 'ridge', {', '.join(map(repr, METHODS))}"),
