@@ -101,6 +101,7 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         return combined(self._certificates, seconds=seconds, check=Recheck(self))
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return the certificate, recomputed from the training data."""
         alphas = self._alphas
         X, y = self._read(X, y, reset=False)
         X, y, cost = self._weighted(X, y, sample_weight)

@@ -14,6 +14,7 @@ from mercer.estimators.online.base import OnlineClassifier
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import online_table, zones
 from mercer.estimators.shared.parameters import is_real, with_parameters
+from mercer.estimators.svm.machine import Recheck
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
@@ -264,32 +265,24 @@ class Pegasos(OnlineClassifier):
                     f"{name} of Pegasos must be {' or '.join(map(repr, allowed))}; it is {getattr(self, name)!r}."
                 )
 
-
-class Recheck:
-    """Recomputes the objectives in float64 from the coefficients, without the solver's arithmetic."""
-
-    def __init__(self, model: Pegasos) -> None:
-        self.model = model
-
-    def __call__(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        model, c = self.model, self.model._coefficients
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return the objectives in float64 from the coefficients, without the solver's arithmetic."""
+        c = self._coefficients
         if len(y) != c.shape[1]:
             raise ValueError(f"the model was fitted to {c.shape[1]} points; X and y have {len(y)}.")
-        codes = model._codes(y)
-        shares, labels = model._shares(codes, sample_weight), model._signs(codes)
-        kernel = getattr(model, "kernel_", None)
+        codes = self._codes(y)
+        shares, labels = self._shares(codes, sample_weight), self._signs(codes)
+        kernel = getattr(self, "kernel_", None)
 
         def times(row: np.ndarray) -> np.ndarray:
-            constant = bool(model.fit_intercept) * float(row.sum())
+            constant = bool(self.fit_intercept) * float(row.sum())
             if kernel is not None:
                 return product(kernel, X, row) + constant
             matrix = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
             return np.asarray(matrix @ (matrix.T @ row)).ravel() + constant
 
         parts = [
-            objectives(
-                times, row, signs, float(model.lam), s, tol=model._certificates[0].tol, solver="independent check"
-            )
+            objectives(times, row, signs, float(self.lam), s, tol=self._certificates[0].tol, solver="independent check")
             for row, signs, s in zip(c, labels, shares, strict=True)
         ]
         why = "" if kernel is None else why_indefinite(kernel, X)

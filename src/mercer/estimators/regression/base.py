@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
-from mercer.estimators.shared.data import KernelData, Training, read_targets
+from mercer.estimators.shared.data import FAR, KernelData, Training, read_targets
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
 from mercer.estimators.shared.parameters import with_parameters
 from mercer.estimators.svm.machine import Recheck
@@ -23,8 +23,6 @@ from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.history import history_table
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
-
-_FAR = 1e140  # as in `mercer.solvers.systems.ridge`
 
 
 @dataclass
@@ -241,7 +239,7 @@ def _unit(part: Part) -> float:
     """Return the unit in which the objectives of a ridge problem are stated: 1, unless their squares leave float64."""
     largest = float(np.abs(part.y).max())
     quadratic = isinstance(part.loss, Squared) and isinstance(part.penalty, SquaredNorm)
-    return largest if quadratic and (largest > _FAR or 0 < largest < 1 / _FAR) else 1.0
+    return largest if quadratic and (largest > FAR or 0 < largest < 1 / FAR) else 1.0
 
 
 def _shape(problem: Representer) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all 
 _STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
 _PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows
 _FINISHED = 3_000  # rows whose posterior is found in a second after an interruption of the search
-_FEW = 600  # rows whose likelihood costs little
+_CHEAP_ROWS = 600  # rows whose likelihood costs little
 _SLOPES = (1e-4, 1e-2)  # slopes of the likelihood at which the search ends: with few rows, and with more
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
 _HUGE = 1e150  # targets whose squares leave the range of float64
@@ -363,7 +363,7 @@ class GaussianProcessRegressor(Process):
             rng=rng,
             memory=memory,
             optimizer=optimizer,
-            slope=_SLOPES[len(Y) > _FEW],
+            slope=_SLOPES[len(Y) > _CHEAP_ROWS],
         )
 
     def _by_factor(

@@ -26,8 +26,8 @@ from mercer.solvers.representer.engine import Minimiser
 
 _NORMAL = 1.4826022185056018  # the standard deviation of a normal law in units of its median absolute deviation
 _LOSSES = ("huber", "absolute", "epsilon_insensitive")
-_ROUNDS = 20
-_SETTLED = 1e-2
+_SCALE_ROUNDS = 20  # fits at most in which the scale is estimated anew
+_SCALE_CHANGE = 1e-2  # share of the scale by which the last round may change it
 
 
 @with_parameters
@@ -151,13 +151,13 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             self.scale_ = _spread(target - found[0].values, weights, self.scale_)
             return found
         part = super()._parts(target, weights)[0]
-        for _ in range(_ROUNDS):
+        for _ in range(_SCALE_ROUNDS):
             part.loss = Huber(float(self.delta) * self.scale_)
             found = self._each(gram, [part], control, starts)
             starts = [found[0].coefficients]
             control.checkpoint = None  # the next rounds are other problems, and begin near their solutions
             scale = _spread(target - found[0].values, weights, self.scale_)
-            if abs(scale - self.scale_) <= _SETTLED * self.scale_ or control.exhausted(0) is not None:
+            if abs(scale - self.scale_) <= _SCALE_CHANGE * self.scale_ or control.exhausted(0) is not None:
                 break
             self.scale_ = scale
         # The last fit had this scale, unless the rounds have run out or the loss is another one.

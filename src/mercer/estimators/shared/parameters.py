@@ -64,6 +64,7 @@ KERNEL_NAMES = (
 )
 AUTO = "auto"  # the name that asks for a search
 _STEP = 64  # points per block whose diagonal is wanted
+# Kernels that read rows of numbers and other objects alike: the others they are combined with decide.
 _NEUTRAL = (Categorical, Constant, Delta, Intersection, MinMax, Tanimoto)
 
 

@@ -24,7 +24,7 @@ from mercer.solvers.dual.state import Point
 
 Start = list[Point | None]
 _FOLDS = 5  # that probabilities are calibrated on
-_ALONE = 300_000  # kernel values below which a second thread costs more than it brings
+_SERIAL_VALUES = 300_000  # kernel values below which a second thread costs more than it brings
 
 
 @dataclass
@@ -229,7 +229,7 @@ def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: n
         return fit.values(np.flatnonzero(folds == fold))
 
     every = np.unique(folds[folds >= 0])
-    if held and len(labels) ** 2 > _ALONE:
+    if held and len(labels) ** 2 > _SERIAL_VALUES:
         try:
             with one_thread_each():
                 parts = run(values, every)

@@ -24,6 +24,7 @@ from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual.problem import Solution, SVMDual
 from mercer.solvers.history import history_table
 
+_FLAT_SLOPE = 1e-12  # share of the sum of all bounds that a slope of 0 may show by rounding
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
 
 
@@ -337,9 +338,6 @@ class SingleMachine(SupportVectorMachine):
         )
 
 
-_ROUNDING = 1e-12
-
-
 def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
     """Return offset and half width of a solution, in the middle of those that are optimal (as libsvm does).
 
@@ -391,6 +389,6 @@ def _flat(places: np.ndarray, weights: np.ndarray, slope: float, found: float) -
         return found
     course = slope + np.cumsum(weights[order])
     at = int(np.argmin(np.abs(course)))
-    if abs(course[at]) > _ROUNDING * float(weights.sum()) or at + 1 >= len(order):
+    if abs(course[at]) > _FLAT_SLOPE * float(weights.sum()) or at + 1 >= len(order):
         return found
     return float(places[order[at]] + places[order[at + 1]]) / 2

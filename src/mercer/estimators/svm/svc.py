@@ -14,8 +14,8 @@ from mercer.estimators.svm.classifier import PairwiseClassifier
 from mercer.estimators.svm.machine import Statement, filled
 from mercer.solvers.dual.problem import Solution
 
-# A margin this small beside sum |b_i| max k(x, x) is rounding.
-_NOTHING = {"float64": 1e-13, "float32": 1e-7}
+# Half widths of the margin that are rounding, as shares of sum |b_i| max k(x, x), by the precision of kernel values.
+_ROUNDING = {"float64": 1e-13, "float32": 1e-7}
 
 
 @with_parameters
@@ -210,8 +210,8 @@ class NuSVC(PairwiseClassifier):
     def _scale(self, solution: Solution, training: Training) -> float:
         rho = solution.half_width
         largest = float(np.abs(training.kernel.diag(training.points)).max())  # of all kernel values
-        nothing = _NOTHING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
-        if not rho > nothing:
+        rounding = _ROUNDING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
+        if not rho > rounding:
             if solution.certificate.stopped == "interrupted":
                 raise KeyboardInterrupt  # before there was a margin
             raise ValueError(
