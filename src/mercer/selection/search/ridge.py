@@ -14,8 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.kernel_ridge import KernelRidge
-from mercer.estimators.shared.choosing import asks_for_choice
-from mercer.estimators.shared.inputs import positive_weights
+from mercer.estimators.shared.data import asks_for_choice, positive_weights
 from mercer.estimators.shared.parameters import check_parameters, positive
 from mercer.gram import Gram
 from mercer.gram.products import Products

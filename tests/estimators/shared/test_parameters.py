@@ -32,7 +32,7 @@ from mercer.estimators import (
     Pegasos,
     Perceptron,
 )
-from mercer.estimators.shared.kernel_names import NAMES, named_kernel
+from mercer.estimators.shared.parameters import KERNEL_NAMES, named_kernel
 from mercer.kernels import RBF, Linear, Matern
 from mercer.points import Points
 from mercer.selection import KernelSearchCV
@@ -59,7 +59,7 @@ def by_class(model):
 # -- names ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("matern", "precomputed")])
+@pytest.mark.parametrize("name", [name for name in KERNEL_NAMES if name not in ("matern", "precomputed")])
 @pytest.mark.parametrize("gamma", [None, 0.3])
 def test_names_mean_what_scikit_learn_means(name, gamma):
     kernel = named_kernel(name, Points(X), gamma, degree=2, coef0=0.5)
@@ -73,7 +73,7 @@ def test_names_mean_what_scikit_learn_means(name, gamma):
 
 @pytest.mark.parametrize("model", EVERY, ids=by_class)
 def test_every_model_takes_every_name(model):
-    for name in NAMES:
+    for name in KERNEL_NAMES:
         if name in ("precomputed", "sigmoid", "additive_chi2"):
             continue
         found = fitted(model, kernel=name).kernel_

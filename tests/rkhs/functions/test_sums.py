@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.estimators import SVC
-from mercer.estimators.shared.expansion import Expansion
 from mercer.kernels import RBF, Laplacian, Linear
+from mercer.rkhs.functions.sums import Expansion
 
 
 def made(sizes, d=40, functions=3, seed=0):

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from mercer.estimators import SVC
-from mercer.estimators.shared.multiclass import Pairs, one_vs_rest, pair_values, votes
+from mercer.estimators.shared.classes import Pairs, one_vs_rest, pair_values, votes
 
 
 @given(st.integers(3, 7), st.integers(0, 1000))
