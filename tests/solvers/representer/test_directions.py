@@ -35,7 +35,7 @@ def at(loss, intercept, n=1200, method="cg", **limits):
 def test_minimises_the_quadratic_model(loss, intercept, forcing):
     task, K, v, a, r = at(loss, intercept)
     step, offset, K_step = Directions(task, np.ones(len(a))).find(task, v, a, r, forcing)
-    d = task.bends(v)
+    d = task.curvatures(v)
     assert np.allclose(K_step, K @ step, atol=1e-4 * np.abs(K_step).max())
     # The derivative of the model in H vanishes; systems are solved in units of the values, that is divided by d.
     rest, some = r + STRENGTH * step + d * (K @ step + offset), d > 0
@@ -60,7 +60,7 @@ def test_rows_without_curvature_take_no_part_in_products(monkeypatch):
     for few in (1.0, 0.0):
         monkeypatch.setattr(directions, "_FEW", few)
         found.append(Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-3))
-    curved = int((task.bends(v) > 0).sum())
+    curved = int((task.curvatures(v) > 0).sum())
     assert curved < 0.9 * len(a)
     assert {curved, len(a)} == set(sizes)
     assert sizes.count(curved) > sizes.count(len(a)) // 2
@@ -82,7 +82,7 @@ def test_a_step_may_end_near_the_minimum_of_the_model(loss, intercept, monkeypat
         return product(self, V, single)
 
     monkeypatch.setattr(Products, "__call__", counted)
-    u, d, value = task.slopes(v), task.bends(v), 1e6
+    u, d, value = task.slopes(v), task.curvatures(v), 1e6
 
     def gain(step, offset):
         e = K @ step + offset
@@ -105,7 +105,7 @@ def test_a_step_may_end_near_the_minimum_of_the_model(loss, intercept, monkeypat
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_gap_of_the_model_is_that_of_its_dual(intercept):
     task, K, v, a, r = at(SquaredHinge(), intercept, n=200)
-    u, d = task.slopes(v), task.bends(v)
+    u, d = task.slopes(v), task.curvatures(v)
     active = d > 0
     rest = np.where(active, 0.0, -r / STRENGTH)
     rng = np.random.default_rng(1)
@@ -151,7 +151,7 @@ def test_what_float32_cannot_solve_is_solved_with_corrections(monkeypatch):
     task, K, v, a, r = at(SquaredHinge(), False)
     monkeypatch.setattr(directions, "_STEPS", 1)
     step, _, _ = Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-2)
-    rest = r + STRENGTH * step + task.bends(v) * (K @ step)
+    rest = r + STRENGTH * step + task.curvatures(v) * (K @ step)
     assert np.linalg.norm(rest) <= 2e-2 * np.linalg.norm(r)
 
 

@@ -186,7 +186,7 @@ def test_the_offset_settles_where_the_slopes_balance():
     f = np.random.default_rng(0).normal(size=50)
     task = Task(None, y, Logistic(), np.ones(50), True, 1.0)
     for start in (-1e3, 0.0, 1e3):
-        b = task.settle(f, start)
+        b = task.best_offset(f, start)
         assert abs(Logistic().derivative(y, f + b).sum()) < 1e-12
 
 

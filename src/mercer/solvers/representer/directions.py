@@ -75,7 +75,7 @@ class Directions:
             The objective.
         """
         systems, strength = self.systems, task.strength
-        d = task.bends(v)
+        d = task.curvatures(v)
         active = d * self.diagonal > _NEGLIGIBLE * strength
         if task.intercept:
             active |= d > _NEGLIGIBLE * float(d.max())
@@ -239,7 +239,7 @@ class _Model:
         value: float,
     ) -> None:
         self.strength, self.intercept, self.share, self.value = task.strength, task.intercept, share, value
-        self.d, self.r, self.K_rest = task.bends(v)[active], r[active], K_rest[active]
+        self.d, self.r, self.K_rest = task.curvatures(v)[active], r[active], K_rest[active]
         self.slopes, self.sum = float(task.slopes(v).sum()), float(a.sum() + rest.sum())
         self.square = float(rest @ K_rest)
         nothing = np.zeros((len(self.r), 2))

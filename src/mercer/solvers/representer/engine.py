@@ -30,7 +30,7 @@ from mercer.solvers.systems.system import Systems
 __all__ = ["Minimiser", "Representer", "plan", "solve"]
 
 _FINEST = 1e-13  # the smallest relative gap that is looked for
-_FEW = 500  # points whose matrices one thread works through
+_ONE_THREAD = 500  # points whose matrices one thread works through
 _SHARED: WeakKeyDictionary[Gram, WeakValueDictionary[str, Systems]] = WeakKeyDictionary()
 SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
 
@@ -99,7 +99,7 @@ def solve(problem: Representer, control: Control | None = None, solver: Solver =
     """
     control = control or Control()
     chosen, _ = choose(problem, solver)
-    few = len(problem.y) <= _FEW  # the threads of BLAS take longer to find one another than one for such a matrix
+    few = len(problem.y) <= _ONE_THREAD  # those of BLAS take longer to find one another than one for such a matrix
     with one_thread_each() if few and chosen != "dual" else nullcontext():
         if chosen == "ridge" and _squared(problem.penalty) and (problem.mass > 0).all():
             return _ridge(problem, control)
@@ -167,7 +167,7 @@ class _Engine:
             if self.systems is None:
                 dense = len(problem.y) <= newton.EXACT and 16 * len(problem.y) ** 2 <= problem.gram.budget
                 self.systems = _systems(problem.gram, self.control, "cholesky" if dense else "cg")
-                self._doubt(self.systems, strength)
+                self._check_start(self.systems, strength)
             task = Task(
                 self.systems, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a, self.b
             )
@@ -181,7 +181,7 @@ class _Engine:
         self.a, self.b = point.a, point.b
         return point
 
-    def _doubt(self, systems: Systems, strength: float) -> None:
+    def _check_start(self, systems: Systems, strength: float) -> None:
         """Begin from zeros where a checkpoint is no better, whoever has written it."""
         if self.first is None or self.a is None:
             return

@@ -119,7 +119,7 @@ class Multinomial:
 
     def _look(self) -> Point:
         task, strength = self.task, self.task.strength
-        self.b = self._settled(self.F, self.b)
+        self.b = self._best_offsets(self.F, self.b)
         V = self.F + self.b
         U = task.slopes(V)
         R = strength * self.A + U
@@ -147,7 +147,7 @@ class Multinomial:
         A, F = self.A.copy(), self.F.copy()
         return Point(A, self.b, F, U, loss, square, gap, pull, conjugates, kkt, rounding, strength)
 
-    def _settled(self, F: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def _best_offsets(self, F: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the intercepts at which the derivatives of each function sum to 0, by Newton's method."""
         task = self.task
         if not task.intercept:
@@ -186,7 +186,7 @@ class Multinomial:
         aKs, sKs = float(np.vdot(self.A, Ks)), float(np.vdot(step, Ks))
         t = 1.0
         while t > 1e-14:
-            b = self._settled(self.F + t * Ks, before)
+            b = self._best_offsets(self.F + t * Ks, before)
             gain = task.total(self.F + t * Ks + b) - point.loss + strength * t * (aKs + 0.5 * t * sKs)
             if gain <= 8.0 * EPS * abs(point.loss):
                 break

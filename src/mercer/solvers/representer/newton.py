@@ -106,7 +106,7 @@ class Newton:
         """
         task = self.task
         self.a, self.f = np.zeros_like(self.a), np.zeros_like(self.f)
-        self.b = task.settle(self.f, self.b)
+        self.b = task.best_offset(self.f, self.b)
         pull = float(np.abs(task.slopes(self.f + self.b)).sum()) * self.size
         scale = float(np.std(task.y)) or max(1.0, float(np.abs(task.y).max()))
         first = pull / scale
@@ -189,9 +189,9 @@ class Newton:
         `product` is False.
         """
         task, strength = self.task, self.task.strength
-        self.b = task.settle(self.f, self.b)
+        self.b = task.best_offset(self.f, self.b)
         v = self.v
-        u, d = task.slopes(v), task.bends(v)
+        u, d = task.slopes(v), task.curvatures(v)
         square, loss = float(self.a @ self.f), task.total(v)
         gap, pull, kkt, conjugates = math.inf, math.inf, math.inf, float(u @ v) - loss
         dual = dual_point(task, self.a, v, u, self.lengths, d)

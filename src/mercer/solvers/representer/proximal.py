@@ -97,7 +97,7 @@ def solve_proximal(task: Task, run: Run, tol: float) -> Point:
     n, strength = len(task), task.strength
     a = np.zeros(n) if task.a is None else np.asarray(task.a, dtype=np.float64)
     f = task.systems.product(a) if a.any() else np.zeros(n)
-    b = task.settle(f, float(task.b))
+    b = task.best_offset(f, float(task.b))
     multipliers, rho = -strength * a, _steepness(task, f + b)
     best: Point | None = None
     last = math.inf
@@ -158,7 +158,7 @@ def _judged(task: Task, systems: Systems, envelope: Envelope, found: Point) -> P
     r = strength * found.a + u
     Kr = systems.product(r)
     before = task.total(g)
-    b = task.settle(found.f, found.b) if getattr(task.loss, "smooth", False) else found.b
+    b = task.best_offset(found.f, found.b) if getattr(task.loss, "smooth", False) else found.b
     v = found.f + b
     loss = task.total(v)
     terms = loss - before - float(u @ (v - g))

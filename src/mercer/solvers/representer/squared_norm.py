@@ -98,7 +98,7 @@ class Task:
                 u = np.where(self._some if u.ndim == 1 else self._some[:, None], u, 0.0)
             return u * (self.weights if u.ndim == 1 else self.weights[:, None])
 
-    def bends(self, v: np.ndarray) -> np.ndarray:
+    def curvatures(self, v: np.ndarray) -> np.ndarray:
         """Return the second derivative of each weighted loss; its size, where the loss is not convex."""
         with np.errstate(all="ignore"):
             d = self.weights * np.abs(curvature(self.loss, self.y, v))
@@ -106,7 +106,7 @@ class Task:
             d = np.where(self._some, d, 0.0)
         return np.nan_to_num(d, copy=False, nan=0.0, posinf=1e300)
 
-    def settle(self, f: np.ndarray, b: float) -> float:
+    def best_offset(self, f: np.ndarray, b: float) -> float:
         """Return the b at which the derivatives at f + b sum to 0, near `b`; f + b there minimises over b.
 
         Newton's step inside a bracket. Where there is no such b (all labels agree) it ends where what is left of the
@@ -117,7 +117,7 @@ class Task:
 
         def slope(c: float) -> tuple[float, float, float]:
             v = f + c
-            u, d = self.slopes(v), self.bends(v)
+            u, d = self.slopes(v), self.curvatures(v)
             total, bend = float(u.sum()), float(d.sum())
             size = max(float(v.max()), -float(v.min()))
             floor = max(4.0 * EPS * float(np.abs(u).sum()), 2.0 * EPS * size * bend, EPS * self._unit())
