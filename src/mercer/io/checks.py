@@ -15,7 +15,7 @@ from mercer.estimators.shared.expansion import Expansion
 from mercer.estimators.svm.machine import Recheck
 from mercer.features.combine import ConstantColumn, Times
 from mercer.kernels import Kernel
-from mercer.kernels.rules.maps import Applied, Columns
+from mercer.kernels.rules.pullback import Applied, Columns
 from mercer.rkhs import MercerExpansion, RKHSVector
 from mercer.rkhs.functions.centres import size_of
 

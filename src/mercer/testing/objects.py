@@ -15,7 +15,7 @@ import sklearn
 
 import mercer.kernels
 from mercer.features import spectral
-from mercer.features.spectral.frozen import is_frozen
+from mercer.features.spectral.law import is_frozen
 from mercer.kernels import Kernel, Proof
 from mercer.kernels.proof import Status
 from mercer.testing.values import agree, resolved

@@ -1,4 +1,4 @@
-"""Outputs of the commands: the account to standard output, bars and notes to standard error, JSON for machines."""
+"""Outputs of the commands: tables and text to standard output, bars and notes to standard error, JSON for machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training and test rows of a model; said once for fit, score and verify."""
+"""Rows of tables: those that a model learns from, is tested on and predicts, and the columns that its kernel names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of kernels as tables."""
+"""The catalogue of kernels as tables, with the formulas of their docstrings as text."""
 
 from __future__ import annotations
 

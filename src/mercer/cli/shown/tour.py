@@ -1,4 +1,4 @@
-"""A tour of the library: proofs, verdicts, pictures, machines, the thought experiment, the engine."""
+"""A tour of the library: proofs, verdicts, pictures, machines, the thought experiment, and a race of the engine."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
-from mercer.kernels.rules.maps import Applied
+from mercer.kernels.rules.pullback import Applied
 from mercer.kernels.vectors.cosine import Directions
 from mercer.machine.budget import Budget
 from mercer.points import Pair, Points
