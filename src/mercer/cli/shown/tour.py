@@ -25,7 +25,7 @@ from mercer.cli.shown.machines import PRICES, show_machines
 from mercer.gram import Gram, verdict
 from mercer.kernels import RBF, Kernel, Matern, Polynomial, Sigmoid
 from mercer.plots import style
-from mercer.plots.separate import best_cut, separate
+from mercer.plots.lifts import best_cut, separate
 
 PICTURES = [f"{name}.png" for name in (*plots.LIFTS, "gram", *(f"{lift}_svc" for lift in PRICES))]
 
