@@ -1,4 +1,4 @@
-"""The classic lifts (F4): data that no line separates, the map after which one does, and the cuts before and after it."""
+"""The classic lifts (F4): data that no line separates, the map after which one does, and straight cuts."""
 
 from __future__ import annotations
 

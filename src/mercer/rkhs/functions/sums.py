@@ -1,4 +1,4 @@
-"""Sums of kernel functions: their values, inner products and norms, for coefficients of any size, and their projection on a span."""
+"""Sums of kernel functions: values, inner products and norms for coefficients of any size, and projections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures that a kernel is expanded under: samples, laws, products of laws, boxes; and the quadrature rules that stand for them."""
+"""Measures that a kernel is expanded under (samples, laws, products of laws, boxes), and their quadrature rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome of a test: the statistic, its law under the null hypothesis, and the p-value; means over blocks, and moments over permutations."""
+"""The outcome of a test: statistic, p-value and the law under the null hypothesis, by moments over permutations."""
 
 from __future__ import annotations
 
