@@ -28,7 +28,7 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.certify": ("Certificate",),
     "mercer.features": ("Monomials", "NamedFeatures", "RandomFourier", "TaylorFeatures", "TensorFeatures"),
     "mercer.features.combine": ("ConstantColumn", "Times"),
-    "mercer.kernels.rules.maps": ("Applied", "Columns", "Mapped"),
+    "mercer.kernels.rules.pullback": ("Applied", "Columns", "Mapped"),
     "mercer.kernels.strings.ngrams": ("Frequencies", "NGrams", "Weighted"),
     "mercer.kernels.strings.spectrum": ("KMers",),
     "mercer.kernels.graphs.graphlets": ("Induced",),

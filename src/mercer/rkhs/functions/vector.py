@@ -18,13 +18,10 @@ from mercer.kernels import Kernel, Linear
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
-from mercer.points.state import Arrays, damaged
-from mercer.rkhs.functions import state
 from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
 from mercer.rkhs.functions.function import RKHSFunction, same_space
-from mercer.rkhs.functions.projection import Projected, project
 from mercer.rkhs.functions.pruning import Pruned, prune
-from mercer.rkhs.functions.sums import distances, inner, norms, values
+from mercer.rkhs.functions.sums import Projected, distances, inner, norms, project, values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,21 +340,6 @@ class RKHSVector(Sequence[RKHSFunction]):
         projected = type(self)(self.kernel, taken(points, rows), like(A, self.coefficients), self.offsets)
         error = self.distances(projected)
         return Projected(projected, error, _share(error, self.norms()))
-
-    # -- plain data -------------------------------------------------------------------------------------
-
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the functions as plain data, as `RKHSFunction.to_state` does."""
-        return state.write(self, self.coefficients, {"offsets": self.offsets.tolist()})
-
-    @classmethod
-    def from_state(cls, manifest: Any, arrays: Arrays) -> Self:
-        """Return the functions that `to_state` wrote; their values are the same to the last bit."""
-        kernel, points, coefficients = state.read(cls, manifest, arrays)
-        offsets = manifest.get("offsets")
-        if not isinstance(offsets, list) or not all(isinstance(b, float | int) for b in offsets):
-            raise damaged("its offsets are a list of numbers", offsets)
-        return cls(kernel, points, coefficients, offsets)
 
 
 def _share(error: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.rkhs.mercer.quadrature import Law
+from mercer.rkhs.mercer.measures import Law
 
 LAWS = [
     stats.norm(1, 2),

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mercer.rkhs.statistics.moments import Invariants, hollow_centred, second, third
+from mercer.rkhs.statistics.outcome import Invariants, hollow_centred, second, third
 
 
 def matrix(n, seed):

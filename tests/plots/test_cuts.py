@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mercer.plots.separate import Cut, best_cut, separate
+from mercer.plots.lifts import Cut, best_cut, separate
 
 
 def fewest_mistakes(X, y):

@@ -85,7 +85,7 @@ def parse_kernel(text: str) -> Kernel:
     >>> parse_kernel("RBG(2) + Linear()")
     Traceback (most recent call last):
         ...
-    mercer.kernels.text.expression.ExpressionError: no kernel is called 'RBG'; did you mean RBF?
+    mercer.kernels.expression.ExpressionError: no kernel is called 'RBG'; did you mean RBF?
         RBG(2) + Linear()
         ^^^
     """

@@ -2,8 +2,7 @@ import re
 
 import pytest
 
-from mercer.cli.shown.catalogue import catalogue
-from mercer.cli.shown.formula import formula, plain
+from mercer.cli.shown.catalogue import catalogue, formula, plain
 
 
 @pytest.mark.parametrize("kind", list(catalogue()), ids=lambda kind: kind.__name__)

@@ -1,4 +1,4 @@
-"""Outputs: asked before the work, a command neither replaces what it reads nor what it has not written itself."""
+"""Files that commands write: before the work it is checked that nothing read, and nothing of others, is replaced."""
 
 from __future__ import annotations
 
