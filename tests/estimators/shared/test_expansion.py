@@ -3,8 +3,8 @@
 import pickle
 
 import numpy as np
-import pytest
 
+from cases import each
 from mercer.estimators import SVC
 from mercer.estimators.shared.expansion import Expansion
 from mercer.kernels import RBF, Laplacian, Linear
@@ -24,9 +24,9 @@ def expected(kernel, S, blocks, X):
     return np.stack(out, axis=1)
 
 
-@pytest.mark.parametrize("sizes", [[70], [60, 80, 50], [3, 1, 4, 2], [50, 0, 90]], ids=str)
-@pytest.mark.parametrize("kernel", [RBF(5.0), RBF(0.3), Laplacian(20.0), Linear(), RBF([5.0] * 40)], ids=str)
-@pytest.mark.parametrize("single", [False, True])
+@each("sizes", [[70], [60, 80, 50], [3, 1, 4, 2], [50, 0, 90]], ids=str)
+@each("kernel", [RBF(5.0), RBF(0.3), Laplacian(20.0), Linear(), RBF([5.0] * 40)], ids=str)
+@each("single", [False, True])
 def test_sums_are_products_with_the_kernel_matrix(sizes, kernel, single):
     S, blocks, X = made(sizes)
     seen = Expansion(kernel, S, blocks, single).sums(X)
