@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cases import each
-
 ROOT = Path(__file__).parents[1]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.exists()]
 PAGES = [path for path in PAGES if path.stem not in ("benchmarks", "design", "lab-notes")]  # and none beside a wheel
@@ -16,7 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@each("path", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_pages(path):
     done = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
     assert done.attempted > 10
