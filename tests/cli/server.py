@@ -43,6 +43,7 @@ def become(job):
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
     sys.argv = ["mercer", *job["arguments"]]
+    sys.dont_write_bytecode = True  # a limit on files would cut that, too
     if job["limit"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
     if job["nobody"] and os.getuid() == 0:

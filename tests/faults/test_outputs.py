@@ -20,6 +20,7 @@ COMMAND = "from mercer.cli import main; main()"
 def save(path, limit=None, nobody=False):
     """Load a model and save it where it was, in a child that may not; return the error."""
     model = mercer.load(path)
+    sys.dont_write_bytecode = True  # a limit on files would cut that, too
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     if nobody and os.getuid() == 0:
