@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cases import each
 from mercer import RBF, FromFunction, Gram, Laplacian
 from mercer.gram.products import Products
 
@@ -17,9 +18,9 @@ def close(found, expected, tol):
     return np.abs(found / size - expected / size).max() < tol
 
 
-@pytest.mark.parametrize("held", [None, np.float32, np.float64])
-@pytest.mark.parametrize("rows", [None, np.arange(3, 80, 3)], ids=["all", "some"])
-@pytest.mark.parametrize("data", [X, X.astype(np.float32), sp.csr_array(np.where(np.abs(X) > 1, X, 0.0))])
+@each("held", [None, np.float32, np.float64])
+@each("rows", [None, np.arange(3, 80, 3)], ids=["all", "some"])
+@each("data", [X, X.astype(np.float32), sp.csr_array(np.where(np.abs(X) > 1, X, 0.0))])
 def test_agrees_with_the_dense_matrix(held, rows, data):
     exact = data.astype(np.float64)
     chosen = np.arange(90) if rows is None else rows

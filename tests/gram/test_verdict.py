@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mercer as k
+from cases import each
 from mercer import Gram, verdict
 from mercer.gram.eigenpairs.lanczos import lanczos
 from samples import SAMPLES, of_vectors
@@ -136,7 +137,7 @@ def rows(n=60, seed=0):
     return X
 
 
-@pytest.mark.parametrize("sample", PROVEN, ids=str)
+@each("sample", PROVEN, ids=str)
 def test_proven_kernels_pass_with_duplicates_and_in_single_precision(sample):
     X = sample.points(40, seed=1)
     tries = [X]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from mercer.kernels import (
     RBF,
     ArcCosine,
@@ -34,7 +35,7 @@ from samples import SAMPLES
 # -- what can be written ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wanted"),
     [
         ("RBF", RBF()),
@@ -76,7 +77,7 @@ def is_text(k):
     )
 
 
-@pytest.mark.parametrize("sample", [s for s in SAMPLES if is_text(s.kernel)], ids=str)
+@each("sample", [s for s in SAMPLES if is_text(s.kernel)], ids=str)
 def test_every_sample_is_read_back(sample):
     assert parse_kernel(repr(sample.kernel)) == sample.kernel
 
@@ -148,7 +149,7 @@ def test_classes_of_ones_own_are_known_once_registered():
 # -- what cannot, and where ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "place", "sentence"),
     [
         ("", 0, "a kernel is expected"),

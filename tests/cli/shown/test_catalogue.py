@@ -2,10 +2,11 @@ import re
 
 import pytest
 
+from cases import each
 from mercer.cli.shown.catalogue import catalogue, formula, plain
 
 
-@pytest.mark.parametrize("kind", list(catalogue()), ids=lambda kind: kind.__name__)
+@each("kind", list(catalogue()), ids=lambda kind: kind.__name__)
 def test_no_latex_is_left(kind):
     text = formula(kind)
     assert text

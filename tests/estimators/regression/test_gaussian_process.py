@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor as Referee
 
+from cases import each
 from checks import assert_no_fault
 from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.estimators.regression import process
@@ -496,7 +497,7 @@ def test_singular_matrices_get_a_jitter_that_is_stated(points, kernel):
         assert np.isfinite(model.sample_y(T, 2)).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("points", "target"),
     [
         (X, np.zeros(60)),
@@ -523,7 +524,7 @@ def test_singular_matrices_get_a_jitter_that_is_stated(points, kernel):
         "empty feature",
     ],
 )
-@pytest.mark.parametrize("normalize", [False, True], ids=["as given", "normalised"])
+@each("normalize", [False, True], ids=["as given", "normalised"])
 def test_unusual_data_give_numbers(points, target, normalize):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -543,7 +544,7 @@ def test_targets_whose_squares_overflow():
             GaussianProcessRegressor().fit(X, unit * y)
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "said"),
     [
         ({"noise": -1.0}, "noise=-1.0 of GaussianProcessRegressor must be 'auto', a finite number >= 0"),

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
+from cases import each
 from mercer.estimators import (
     SVC,
     SVR,
@@ -193,8 +194,8 @@ OBJECT_MODELS = [
 ]
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-@pytest.mark.parametrize("model", OBJECT_MODELS, ids=lambda m: type(m).__name__)
+@each("kind", OBJECTS)
+@each("model", OBJECT_MODELS, ids=lambda m: type(m).__name__)
 def test_objects_of_any_length_have_no_width(model, kind):
     kernel, objects = FromFunction(shared), OBJECTS[kind]
     given = clone(model).set_params(kernel=kernel).fit(objects, PARITY)

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.gaussian_process import GaussianProcessRegressor as Referee
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from cases import each
 from mercer import io
 from mercer.estimators import (
     SVC,
@@ -59,8 +60,8 @@ def by_class(model):
 # -- names ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in KERNEL_NAMES if name not in ("matern", "precomputed")])
-@pytest.mark.parametrize("gamma", [None, 0.3])
+@each("name", [name for name in KERNEL_NAMES if name not in ("matern", "precomputed")])
+@each("gamma", [None, 0.3])
 def test_names_mean_what_scikit_learn_means(name, gamma):
     kernel = named_kernel(name, Points(X), gamma, degree=2, coef0=0.5)
     rate = 1.0 if name == "chi2" and gamma is None else gamma
@@ -71,7 +72,7 @@ def test_names_mean_what_scikit_learn_means(name, gamma):
         np.testing.assert_allclose(*same, rtol=1e-10)
 
 
-@pytest.mark.parametrize("model", EVERY, ids=by_class)
+@each("model", EVERY, ids=by_class)
 def test_every_model_takes_every_name(model):
     for name in KERNEL_NAMES:
         if name in ("precomputed", "sigmoid", "additive_chi2"):
@@ -86,7 +87,7 @@ def test_every_model_takes_every_name(model):
         fitted(model, kernel="gauss")
 
 
-@pytest.mark.parametrize("model", EVERY, ids=by_class)
+@each("model", EVERY, ids=by_class)
 def test_a_class_is_no_kernel(model):
     for cls in (RBF, sk.RBF):
         with pytest.raises(TypeError, match=r"kernel=RBF is a class; pass an object: RBF\(\)"):
@@ -183,7 +184,7 @@ def test_beyond_the_budget_a_function_is_called_in_blocks():
 # -- scikit-learn's Gaussian processes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", EVERY, ids=by_class)
+@each("model", EVERY, ids=by_class)
 def test_kernels_of_processes_are_translated(model):
     assert fitted(model, kernel=sk.RBF([1.0, 2.0, 0.5, 1.0])).kernel_ == RBF([1.0, 2.0, 0.5, 1.0])
     if not isinstance(model, GaussianProcessRegressor):

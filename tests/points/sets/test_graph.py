@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mercer
+from cases import each
 from graph_samples import graphs, molecules
 from mercer import SVC, Graph, WeisfeilerLehman
 from mercer.points import Points
@@ -105,7 +106,7 @@ def test_a_model_fitted_to_graphs_of_networkx_says_how_to_save_it(tmp_path):
         mercer.save(model, tmp_path / "model.mercer")
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "sentence"),
     [
         ({"edges": [(0, 3)], "labels": 2}, "edge 0 joins the nodes 0 and 3, and a graph of 2 nodes has no node 3"),

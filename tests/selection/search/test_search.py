@@ -21,6 +21,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
+from cases import each
 from checks import assert_no_fault
 from mercer import RBF, SVC, SVR, KernelRidge, KernelSearchCV, Laplacian, LinearSVC, Matern, NuSVC, NuSVR, Polynomial
 from mercer.kernels import FromFunction
@@ -107,7 +108,7 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_scores_are_those_of_grid_search(name):
     estimator, grid, data, tolerance = CASES[name]
     ours, theirs = same(estimator, grid, *data(), tolerance, cv=3, return_train_score=True)

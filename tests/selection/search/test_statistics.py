@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer import RBF, SVC, Gram, KernelSearchCV, Laplacian, Linear, Matern, Polynomial
 from mercer.points import Points
 from mercer.selection.search.matrices import Statistics, shared_kinds
@@ -19,8 +20,8 @@ KERNELS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each("kernel", KERNELS, ids=repr)
 def test_values_are_those_of_the_kernel(kernel, dtype):
     X = np.random.default_rng(0).normal(size=(300, 7)).astype(dtype)
     found = Statistics(Points(X), 10**8).values(Gram(kernel, X))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from mercer import RBF, Gram, Linear
 from mercer.solvers import SVMDual
 from mercer.solvers.dual.problem import Bounds, State
@@ -87,8 +88,8 @@ def capped(weights, total):
     return np.minimum(1, low * weights)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("kind", EACH)
+@each("seed", range(5))
+@each("kind", EACH)
 def test_the_bounds_are_the_textbook_s_objectives(kind, seed):
     case = Case(kind, seed)
     found = case.state.bounds()

@@ -1,7 +1,6 @@
 """The dual solver against Clarabel, on every kind of problem and both ways of solving it."""
 
 import threading
-import time
 from itertools import pairwise
 
 import numpy as np
@@ -221,14 +220,23 @@ def test_an_interruption_returns_what_there_is(monkeypatch, count):
     assert all(np.isfinite(s.certificate.dual) for s in found)
 
 
-def test_another_thread_can_cancel():
+def test_another_thread_can_cancel(monkeypatch):
     X, y = blobs(3200)
     control = Control(tol=1e-12)
-    threading.Timer(0.2, control.cancel).start()
-    started = time.perf_counter()
+    real, calls = decomposition._core.smo, []
+
+    def cancelled(*args):
+        calls.append(1)
+        if len(calls) == 2:
+            thread = threading.Thread(target=control.cancel)
+            thread.start()
+            thread.join()
+        return real(*args)
+
+    monkeypatch.setattr(decomposition._core, "smo", cancelled)
     (found,) = solve([svc(X, y, 1e4, RBF(0.5))], control)
-    assert found.certificate.stopped in ("interrupted", "converged", "at the limit of float64")
-    assert time.perf_counter() - started < 20
+    assert found.certificate.stopped == "interrupted"
+    assert len(calls) <= 3
 
 
 def test_a_checkpoint_resumes_to_the_same_solution(tmp_path):

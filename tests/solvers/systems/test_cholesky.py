@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer import RBF, Gram, Linear, Precomputed
 from mercer.gram.products import Products
 from mercer.solvers.systems.cholesky import (
@@ -76,8 +77,8 @@ def test_equal_rows():
     assert np.array_equal(equal_rows(Products(Gram(RBF(), np.vstack([X, X[5:6]])))), [*range(60), 5])
 
 
-@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-4), (np.float64, 1e-11)])
-@pytest.mark.parametrize("n", [1, 511, 512, 1300])
+@each(("dtype", "error"), [(np.float32, 1e-4), (np.float64, 1e-11)])
+@each("n", [1, 511, 512, 1300])
 def test_the_factor_by_blocks_is_that_of_lapack(n, dtype, error):
     points = np.random.default_rng(1).standard_normal((n, 2))
     M = RBF(scale=1.0)(points) + np.eye(n)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve
 
+from cases import each
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial, Precomputed
 from mercer.solvers import Control
 from mercer.solvers.systems import equation
@@ -27,9 +28,9 @@ def residual(K, shift, Y, A):
     return np.linalg.norm(rest, axis=0) / np.linalg.norm(columns, axis=0)
 
 
-@pytest.mark.parametrize("method", ["cholesky", "cg"])
-@pytest.mark.parametrize("kernel", [RBF(scale=1.5), Laplacian(scale=2.0), Polynomial(degree=3), Linear()])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each("method", ["cholesky", "cg"])
+@each("kernel", [RBF(scale=1.5), Laplacian(scale=2.0), Polynomial(degree=3), Linear()])
+@each("dtype", [np.float64, np.float32])
 def test_agrees_with_scipy(kernel, method, dtype):
     points = X.astype(dtype)
     K = Gram(kernel, points.astype(np.float64)).dense()
