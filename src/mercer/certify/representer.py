@@ -248,8 +248,11 @@ class _Case:
         total = float(bend.sum())
         return u - (u.sum() / total) * bend if total > 0 else None
 
-    def _conjugates(self, u: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """Return u, with what leaves the conjugate's domain replaced, and the sum of the conjugates."""
+    def _conjugates(self, u: np.ndarray, once_more: bool = True) -> tuple[np.ndarray, float] | None:
+        """Return u, with what leaves the conjugate's domain replaced, and the sum of the conjugates.
+
+        Where a replacement changes the sum of u, which must be 0, it is levelled `once_more`.
+        """
         if not hasattr(self.loss, "conjugate") and self.wide:
             return None
         conjugate = getattr(self.loss, "conjugate", self._supremum)
@@ -267,7 +270,8 @@ class _Case:
                 # By the equality of Fenchel and Young, of the weighted loss.
                 each = np.where(back, inner, np.where(gone, (products - self.losses) / self.w, each))
         if self.intercept and self._lopsided(u):
-            return None
+            level = self._levelled(u) if once_more else None
+            return None if level is None else self._conjugates(level, once_more=False)
         return u, float((self.w * np.where(self.counts, each, 0.0)).sum())
 
     def _supremum(self, y: np.ndarray, u: np.ndarray) -> np.ndarray:
