@@ -50,9 +50,9 @@ def expected_failures(model):
     return EXPECTED.get(name, {}) | EXPECTED.get(f"{name}(loss={getattr(model, 'loss', None)!r})", {})
 
 
-def assert_no_fault(model):
-    """Assert that all of scikit-learn's checks pass but those of the list, and that these fail."""
-    expected = expected_failures(model)
+def assert_no_fault(model, expected=None):
+    """Assert that scikit-learn's checks pass but the expected ones, by default those of the list, and these fail."""
+    expected = expected_failures(model) if expected is None else expected
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail=None)

@@ -1,4 +1,4 @@
-"""What holds for every test: threads shared among the workers, no display, no clock in property tests."""
+"""What holds for every test: threads shared among the workers, no display, no clock in property tests, commands."""
 
 import os
 
@@ -10,7 +10,20 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, _threads)
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-settings.register_profile("mercer", deadline=None, print_blob=True)
+# Other examples are drawn in every run: half of the usual hundred, twice as often.
+settings.register_profile("mercer", deadline=None, print_blob=True, max_examples=50)
 settings.load_profile("mercer")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """Commands as processes that need not load the library first."""
+    from cli.conftest import Server
+
+    made = Server(tmp_path_factory.mktemp("streams"))
+    yield made
+    made.process.stdin.close()
+    made.process.wait(timeout=20)

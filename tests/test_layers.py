@@ -1,11 +1,13 @@
 """The folders of the library form layers: at the top of a module, each imports only folders that come before it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import mercer
+from cases import each
 
 SOURCE = Path(mercer.__file__).parent
 # The floors, from the bottom up. Whatever is not named here stands above them.
@@ -31,6 +33,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 FLOORS = [p for p in MODULES if p.relative_to(SOURCE).parts[0] in ORDER]
 
 
+@cache
 def imported(path):
     """The mercer modules that a file imports whenever it is imported itself."""
     found = []
@@ -77,7 +80,7 @@ def test_the_floors_are_there():
     assert set(ORDER) <= set(PACKAGES)
 
 
-@pytest.mark.parametrize("path", FLOORS, ids=lambda p: str(p.relative_to(SOURCE)))
+@each("path", FLOORS, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_a_module_imports_only_what_comes_before_it(path):
     own = path.relative_to(SOURCE).parts[0]
     above = {name for name in imported(path) if folder(name) not in allowed(own)}
@@ -96,7 +99,7 @@ def rooms():
     return found
 
 
-@pytest.mark.parametrize("name", sorted(rooms()))
+@pytest.mark.parametrize("name", sorted({p.parts[-3] for p in SOURCE.glob("*/*/*.py")}))
 def test_rooms_of_a_folder_do_not_import_one_another_in_circles(name):
     assert_no_circles(rooms()[name])
 
@@ -131,6 +134,18 @@ def test_folders_above_the_floors_do_not_import_one_another_in_circles():
 def test_only_these_folders_know_the_core():
     knows = {p.relative_to(SOURCE).parts[0] for p in MODULES if "_core" in map(folder, imported(p))}
     assert knows <= {*CORE, "cli"}
+
+
+@pytest.mark.parametrize("name", ["solvers", "rkhs", "estimators", "tables", "selection"])
+def test_kernel_values_come_from_gram_alone(name):
+    """`Gram` is the seam at which another machine could compute them: above it nobody makes comparisons."""
+    found = []
+    for path in (SOURCE / name).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            known = isinstance(node, ast.ImportFrom) and any(alias.name == "Comparison" for alias in node.names)
+            if known or (isinstance(node, ast.Attribute) and node.attr in ("comparison", "Comparison")):
+                found.append(f"{path.relative_to(SOURCE)} line {node.lineno}")
+    assert not found
 
 
 def test_the_test_can_fail(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import referee
+from cases import each
 from mercer.certify import check_svm
 from mercer.kernels import RBF, FromFunction, Linear
 
@@ -76,8 +77,8 @@ def feasible(problem, rng):
     return fill(problem.upper, half), fill(problem.lower, half)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("seed", range(4))
+@each("model", MODELS)
+@each("seed", range(4))
 def test_clarabels_optimum_has_no_gap(model, seed):
     X, y, target, problem = draw(model, seed)
     best = referee.solve(problem)

@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from cases import each
 from mercer.certify import product, tiles, values
 from mercer.kernels import RBF, Intersection, Laplacian, Linear, Polynomial
 from samples import SAMPLES, of_vectors
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_every_kernel_of_the_library(sample, monkeypatch):
     monkeypatch.setattr(values, "_TILE", 8 * 7 * 5)  # several tiles
     X = sample.points(18, seed=3)

@@ -30,25 +30,20 @@ class Server:
             text=True,
         )
 
-    def run(self, *arguments, cwd, stdin=b"", **environment):
+    def run(self, *arguments, cwd, stdin=b"", stdout=None, limit=None, nobody=False, **environment):
+        """Run a command that may write no file longer than `limit` bytes, or as a user without rights."""
         places = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
         for name, place in places.items():
             place.write_bytes(stdin if name == "stdin" else b"")
         job = {"arguments": list(map(str, arguments)), "cwd": str(cwd), "env": {**PLAIN, **environment}}
-        job |= {name: str(place) for name, place in places.items()}
+        job |= {name: str(place) for name, place in places.items()} | {"limit": limit, "nobody": nobody}
+        if stdout or limit:  # which would hold for a file of what is printed, too
+            job["stdout"] = stdout or "/dev/null"
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
         code = int(self.process.stdout.readline())
         out, err = (places[name].read_text(encoding="utf-8") for name in ("stdout", "stderr"))
         return SimpleNamespace(returncode=code, stdout=out, stderr=err)
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("streams"))
-    yield made
-    made.process.stdin.close()
-    made.process.wait(timeout=20)
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 Loading takes a second and more; so the tests can afford a process for everything.
 """
 
+import codecs
 import json
 import os
+import resource
 import signal
 import sys
 
@@ -41,6 +43,12 @@ def become(job):
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
     sys.argv = ["mercer", *job["arguments"]]
+    sys.dont_write_bytecode = True  # a limit on files would cut that, too
+    if job["limit"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
+    if job["nobody"] and os.getuid() == 0:
+        codecs.lookup("ascii")  # loaded before the rights to read the modules may be gone
+        os.setuid(65534)
     code = 70
     try:
         main()

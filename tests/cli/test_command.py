@@ -130,14 +130,14 @@ def shows_times(shown):
 # -- the others -------------------------------------------------------------------------------------------
 
 
-def test_version(tmp_path):
-    done = command("--version", cwd=tmp_path)
+def test_version(server, tmp_path):
+    done = server.run("--version", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"mercer {version('mercer')}\n")
     assert mercer.__version__ == version("mercer")
 
 
-def test_kernels_lists_the_catalogue_with_status(tmp_path):
-    done = command("kernels", cwd=tmp_path)
+def test_kernels_lists_the_catalogue_with_status(server, tmp_path):
+    done = server.run("kernels", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert readable_when_piped(done.stdout)
     first, second = done.stdout.split("made from kernels")
@@ -183,8 +183,8 @@ def test_a_folder_that_cannot_be_made_is_an_error_in_words(tmp_path, monkeypatch
         assert "taken" in done.output
 
 
-def test_an_unknown_command_is_an_error(tmp_path):
-    done = command("demos", cwd=tmp_path)
+def test_an_unknown_command_is_an_error(server, tmp_path):
+    done = server.run("demos", cwd=tmp_path)
     assert done.returncode == 2
     assert "demos" in done.stderr
     assert "Traceback" not in done.stderr

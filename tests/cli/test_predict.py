@@ -97,16 +97,16 @@ def test_what_the_data_may_lack_and_have(mercer, data, spent, tmp_path):
 
 def test_pieces_give_what_the_whole_gives(data, buys, monkeypatch, capsys):
     from mercer.cli import predict
-    from mercer.cli.shared import predicting
+    from mercer.cli.shared import rows
 
-    monkeypatch.setattr(predicting, "ROWS", 7)
+    monkeypatch.setattr(rows, "ROWS", 7)
     predict.predict(str(buys[0]), str(data / "new.csv"), proba=True)
     found = table(capsys.readouterr().out)
     X = pd.read_csv(data / "new.csv")
     assert np.allclose(found.iloc[:, 1:].to_numpy(), library.load(buys[0]).predict_proba(X), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("command", ["predict {model} {new}", "show {model}", "kernels", "fit --help"])
+@pytest.mark.parametrize("command", ["predict {model} {new}", "kernels", "fit --help"])
 def test_a_reader_that_has_seen_enough_ends_it_silently(data, spent, command):
     program = f"{sys.executable} -m mercer.cli {command.format(model=spent[0], new=data / 'new.csv')}"
     done = subprocess.run(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer import _core
 
 
@@ -16,8 +17,8 @@ def band_of(K, first, rows):
     return band
 
 
-@pytest.mark.parametrize("n", [1, 7, 16, 100, 2500])
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+@each("n", [1, 7, 16, 100, 2500])
+@each("count", [1, 2, 3, 4, 7])
 def test_bands_make_up_the_symmetric_product(n, count):
     rng = np.random.default_rng(n)
     K = rng.standard_normal((n, n)).astype(np.float32)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cases import each
 from core.jobs import FLOATS, dense, job, operand, panel, points, rbf_job
 
 STRIP = {np.float32: 512, np.float64: 256}
@@ -27,8 +28,8 @@ def test_dense_values(dtype):
         assert (error <= exact * (2 - 30 * np.log(exact)) * np.finfo(dtype).eps).all()
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("n", SIZES)
+@each("dtype", FLOATS)
+@each("n", SIZES)
 def test_a_symmetric_matrix_equals_the_full_one_bit_for_bit(n, dtype):
     x = points(np.random.default_rng(n), n, 5, dtype)
     j = rbf_job(x, x)
@@ -88,8 +89,8 @@ def assert_product(got, matrix, v):
     assert (np.abs(got - exact) <= STRIP[dtype] * np.finfo(dtype).eps * size + 1e-300).all()
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 40])
+@each("dtype", FLOATS)
+@each("k", [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 40])
 def test_products_with_k_vectors(k, dtype):
     rng = np.random.default_rng(k)
     for n, m in ((1, 1), (1, 300), (65, 9), (37, STRIP[dtype] + 41)):
@@ -100,8 +101,8 @@ def test_products_with_k_vectors(k, dtype):
         assert_product(out, dense(j, n, m, dtype), v)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("k", range(1, 41))
+@each("dtype", FLOATS)
+@each("k", range(1, 41))
 def test_symmetric_products_with_k_vectors(k, dtype):
     rng = np.random.default_rng(k)
     n = 150 + k
@@ -112,8 +113,8 @@ def test_symmetric_products_with_k_vectors(k, dtype):
     assert_product(out, dense(j, n, n, dtype), v)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("n", SIZES)
+@each("dtype", FLOATS)
+@each("n", SIZES)
 def test_symmetric_products_of_every_size(n, dtype):
     rng = np.random.default_rng(n)
     x, v = points(rng, n, 2, dtype), points(rng, n, 3, dtype)
@@ -205,7 +206,7 @@ def test_a_job_of_no_points_does_nothing(dtype):
 J = rbf_job(np.ones((6, 2)), np.ones((6, 2)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "arguments", "error"),
     [
         ("dense", (0, 6, 0, 6, np.empty((6, 5))), ValueError),

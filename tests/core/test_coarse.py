@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from core import jobs
 from mercer import _core
 
@@ -41,8 +42,8 @@ def rows(rng, n, d):
 
 
 @needs_vnni
-@pytest.mark.parametrize("d", [1, 2, 16, 17, 33, 40, 121, 300])
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 33), (15, 100), (130, 61)])
+@each("d", [1, 2, 16, 17, 33, 40, 121, 300])
+@each(("n", "m"), [(1, 1), (7, 33), (15, 100), (130, 61)])
 def test_products_are_exact_but_for_one_rounding_each(n, m, d):
     rng = np.random.default_rng(n + d)
     (q, a), (z, b) = rows(rng, n, d), rows(rng, m, d)
@@ -66,8 +67,8 @@ def test_the_longest_rows_do_not_overflow(d):
 
 
 @needs_vnni
-@pytest.mark.parametrize("power", [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 31])
-@pytest.mark.parametrize(("factor", "shift"), [(1.0, 0.0), (0.5, 1.25), (-2.0, 0.0)])
+@each("power", [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 31])
+@each(("factor", "shift"), [(1.0, 0.0), (0.5, 1.25), (-2.0, 0.0)])
 def test_a_power_that_follows_is_taken_at_once(power, factor, shift):
     rng = np.random.default_rng(power + 1)
     q, units = rows(rng, 45, 20)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from core.jobs import FLOATS, dense, job, norms, operand, packed, panel, points, rows_of
 from core.test_statistics import WIDER, sizes
 from mercer import _core
@@ -47,8 +48,8 @@ def test_distances_of_every_size_are_off_by_units_of_the_largest_norm(dtype):
         assert (np.abs(distances(x, z) - exact(x, z)) <= allowed).all(), (n, m, d)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("d", [1, 8, 16, 23, 24, 47, 48, 123, 400])
+@each("dtype", FLOATS)
+@each("d", [1, 8, 16, 23, 24, 47, 48, 123, 400])
 def test_the_stated_error_covers_many_kinds_of_points(d, dtype):
     rng = np.random.default_rng(1)
     for x in clouds(rng, 100, d, dtype):
@@ -93,9 +94,9 @@ def test_the_distance_of_two_points_does_not_depend_on_their_place(dtype):
         np.testing.assert_array_equal(values(x, x[some]), whole[:, some])
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shift", [0.0, -3.0, 2.5])
-@pytest.mark.parametrize("gamma", [1e-6, 0.01, 0.3, 1.5, 20.0, 1e6, -0.1])
+@each("dtype", FLOATS)
+@each("shift", [0.0, -3.0, 2.5])
+@each("gamma", [1e-6, 0.01, 0.3, 1.5, 20.0, 1e6, -0.1])
 def test_the_exponential_is_that_of_the_distance(gamma, shift, dtype):
     """Whether it is taken in the registers that hold the distance or, near the ends of the range, afterwards."""
     rng = np.random.default_rng(5)

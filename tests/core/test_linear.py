@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer import _core
 
 
@@ -15,12 +16,10 @@ def made(n, d, sides, dtype, equal, seed=0):
     return X, sign, target, cost, rng.normal(size=d) / np.sqrt(d), rng
 
 
-@pytest.mark.parametrize("d", [1, 3, 7, 8, 9, 31, 50, 64, 73, 100])
-@pytest.mark.parametrize("n", [1, 5, 8, 100, 203])
-@pytest.mark.parametrize("squared", [False, True])
-@pytest.mark.parametrize(
-    ("sides", "dtype", "equal"), [(1, np.float64, True), (1, np.float32, False), (2, np.float64, False)]
-)
+@each("d", [1, 3, 7, 8, 9, 31, 50, 64, 73, 100])
+@each("n", [1, 5, 8, 100, 203])
+@each("squared", [False, True])
+@each(("sides", "dtype", "equal"), [(1, np.float64, True), (1, np.float32, False), (2, np.float64, False)])
 def test_a_sweep_is_what_its_sums_say(n, d, squared, sides, dtype, equal):
     X, sign, target, cost, w, rng = made(n, d, sides, dtype, equal)
     centre, scale, half = rng.normal(size=d), np.exp2(rng.integers(-2, 3, d)), 0.4
@@ -56,12 +55,10 @@ def test_a_sweep_is_what_its_sums_say(n, d, squared, sides, dtype, equal):
     )
 
 
-@pytest.mark.parametrize("d", [1, 8, 50, 73])
-@pytest.mark.parametrize("n", [1, 100, 203])
-@pytest.mark.parametrize("squared", [False, True])
-@pytest.mark.parametrize(
-    ("sides", "dtype", "equal"), [(1, np.float64, True), (1, np.float32, False), (2, np.float64, False)]
-)
+@each("d", [1, 8, 50, 73])
+@each("n", [1, 100, 203])
+@each("squared", [False, True])
+@each(("sides", "dtype", "equal"), [(1, np.float64, True), (1, np.float32, False), (2, np.float64, False)])
 def test_a_proof_is_what_its_sums_say(n, d, squared, sides, dtype, equal):
     X, sign, target, cost, w, rng = made(n, d, sides, dtype, equal)
     alpha, apart, unit, pull = rng.uniform(0, 0.5, (sides, n)), rng.normal(size=d), 3.0, np.zeros(d + 1)

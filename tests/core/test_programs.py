@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cases import each
 from core.jobs import FLOATS, OP, compressed, dense, elementwise, job, operand, packed, panel, points
 from mercer import _core
 
@@ -165,8 +166,8 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("what", MALFORMED)
+@each("dtype", FLOATS)
+@each("what", MALFORMED)
 def test_malformed_programs_are_refused(what, dtype):
     with pytest.raises(ValueError, match="malformed program"):
         job(dtype, 1, 4, cols=[np.ones(4, dtype)], **MALFORMED[what])

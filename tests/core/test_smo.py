@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import referee
+from cases import each
 from core.jobs import FLOATS
 from mercer import _core
 
@@ -377,8 +378,8 @@ def gap(run, plus, minus):
     return total
 
 
-@pytest.mark.parametrize("kind", KINDS[:-1])
-@pytest.mark.parametrize("seed", range(4))
+@each("kind", KINDS[:-1])
+@each("seed", range(4))
 def test_the_offsets_have_the_smallest_gap_of_all(kind, seed):
     """The gap is convex and piecewise linear: its minimum is at a kink, and every kink is tried."""
     rng = np.random.default_rng(seed)

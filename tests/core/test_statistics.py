@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cases import each
 from core.jobs import FLOATS, dense, job, operand, packed, panel, points, stat_job
 from mercer import _core
 
@@ -79,9 +80,9 @@ def thinned(rng, n, d, dtype, density):
     return sparse.csr_array(x), x
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("density", [0.0, 0.02, 0.5, 1.0])
-@pytest.mark.parametrize("kind", _core.STATS)
+@each("dtype", FLOATS)
+@each("density", [0.0, 0.02, 0.5, 1.0])
+@each("kind", _core.STATS)
 def test_sparse_statistics_with_empty_rows(kind, density, dtype):
     rng = np.random.default_rng(2)
     for n, m, d in ((1, 1, 1), (1, 40, 3), (9, 1, 200), (17, 65, 50), (3, STRIP[dtype] + 5, 7)):
@@ -141,9 +142,9 @@ def test_chi_squared_neither_overflows_nor_divides_by_zero(dtype):
     np.testing.assert_allclose(got, [[0, big, big], [big, 0, 2 * big], [big, 2 * big, 0]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("m", [1, 15, 16, 17, 31, 32, 33, 64, 100])
-@pytest.mark.parametrize("d", [1, 3])
+@each("dtype", FLOATS)
+@each("m", [1, 15, 16, 17, 31, 32, 33, 64, 100])
+@each("d", [1, 3])
 def test_packing_pads_the_last_panel_with_zeros(m, d, dtype):
     z = np.arange(1, m * d + 1, dtype=dtype).reshape(m, d)
     p = panel(dtype)

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
+from cases import each
 from checks import assert_no_fault
 from mercer.estimators import SVC, SVR, KernelLogisticRegression, KernelRidge, NuSVC, NuSVR, OneClassSVM
 from mercer.estimators.shared import parameters
@@ -197,7 +198,7 @@ def test_a_budget_that_is_too_small_is_named():
 # -- parameters -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("model", "match"),
     [
         (SVC(C=0), "C=0 of SVC must be a number > 0, or inf"),

@@ -1,7 +1,6 @@
-"""Inputs on which a solver could run for ever: each ends soon, with a certificate that holds or the cause by name."""
+"""Inputs on which a solver could run for ever: each ends, with a certificate that holds or the cause by name."""
 
 import re
-import time
 import warnings
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from cases import each
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.solvers.dual.problem import Infeasible
 
@@ -20,7 +20,7 @@ y = (X[:, 0] + 0.5 * rng.normal(size=N) > 0).astype(int)
 t = X[:, 0] + rng.normal(size=N)
 UNSCALED = rng.normal(size=(N, 13)) * 10.0 ** np.arange(-6, 7)
 MANY = rng.normal(size=(3500, 5))
-SECONDS = 10.0  # of the processor: what the machine does besides does not count
+STEPS = 10**7  # of SMO: a few seconds, and some times the most that is taken here
 
 
 @pytest.fixture(autouse=True)
@@ -29,13 +29,12 @@ def _one_thread():
         yield
 
 
-def bounded(model, data, target=None, seconds=SECONDS, **weights):
-    """Fit within the time; return the verified certificate, or the words of the warning that names the cause."""
-    started = time.process_time()
+def bounded(model, data, target=None, **weights):
+    """Fit in so many steps; return the verified certificate, or the words of the warning that names the cause."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(data, target, **weights)
-    assert time.process_time() - started < seconds
+    assert np.max(model.n_iter_) < STEPS
     assert [w for w in caught if not issubclass(w.category, ConvergenceWarning)] == []
     values = model.predict(data) if isinstance(model, SVR | NuSVR) else model.decision_function(data)
     assert np.isfinite(values).all()
@@ -139,16 +138,12 @@ def test_equal_samples_with_opposite_labels_have_no_hard_margin():
 
 
 def test_linear_hard_margin_on_classes_that_overlap():
-    started = time.process_time()
     with pytest.raises(Infeasible, match="are no farther apart"):
         SVC(kernel="linear", C=np.inf).fit(X, y)
-    assert time.process_time() - started < SECONDS
 
 
-@pytest.mark.parametrize(
-    "model", [SVC(), SVC(kernel="linear"), SVC(C=1e9), SVC(C=1e-9), SVR(), NuSVR(), SVR(C=1e9), OneClassSVM()]
-)
-@pytest.mark.parametrize("data", [np.ones((N, 3)), np.zeros((N, 3))])
+@each("model", [SVC(), SVC(kernel="linear"), SVC(C=1e9), SVC(C=1e-9), SVR(), NuSVR(), SVR(C=1e9), OneClassSVM()])
+@each("data", [np.ones((N, 3)), np.zeros((N, 3))])
 def test_all_rows_equal(model, data):
     certified(model, data, y if isinstance(model, SVC) else t)
 
@@ -249,9 +244,7 @@ def test_many_classes():
 def test_a_thousand_classes():
     labels = np.repeat(np.arange(1000), 3)
     data = 3 * rng.normal(size=(1000, 8))[labels] + 0.3 * rng.normal(size=(3000, 8))
-    started = time.process_time()
     model = SVC(C=10.0).fit(data, labels)
-    assert time.process_time() - started < 60
     assert model.certificate_.converged
     assert (model.predict(data[:50]) == labels[:50]).mean() > 0.95
 
@@ -272,12 +265,11 @@ def test_any_symmetric_matrix_ends(model):
 
 
 def bounded_indefinite(model, data, target):
-    """The same where duality says nothing: in time, finite, and with one warning that names the cause."""
-    started = time.process_time()
+    """The same where duality says nothing: in so many steps, finite, and with one warning that names the cause."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(data, target)
-    assert time.process_time() - started < SECONDS
+    assert np.max(model.n_iter_) < STEPS
     assert np.isfinite(model.dual_coef_).all()
     assert len(caught) == 1
     assert re.search("indefinite|not positive semidefinite", str(caught[0].message))
@@ -335,5 +327,5 @@ def test_many_samples_over_twelve_orders_of_magnitude(C):
     data = rng.normal(size=(3500, 13)) * 10.0 ** np.arange(-6, 7)
     label = (data[:, 6] + rng.normal(size=3500) > 0).astype(int)
     certified(SVC(C=C), data, label)
-    found = bounded(SVC(kernel="linear", C=C), data, label, seconds=60)
+    found = bounded(SVC(kernel="linear", C=C), data, label)
     assert not isinstance(found, str) or "feature 12 has a spread of" in found

@@ -11,17 +11,18 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_classification,
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.svm import SVC, SVR
 from sklearn.svm import LinearSVC as TheirLinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
-from checks import expected_failures
+from cases import each
+from checks import assert_no_fault
 from mercer.estimators import LinearSVC, LinearSVR
 
 CLASSIFIER_LOSSES = ("hinge", "squared_hinge")
 REGRESSOR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 
-@parametrize_with_checks(
+@pytest.mark.parametrize(
+    "model",
     [
         LinearSVC(),
         LinearSVC(loss="squared_hinge"),
@@ -30,11 +31,9 @@ REGRESSOR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
         LinearSVR(),
         LinearSVR(loss="squared_epsilon_insensitive"),
     ],
-    expected_failed_checks=lambda m: {} if m.tol < 1e-5 else expected_failures(m),
 )
-@pytest.mark.filterwarnings("ignore:random_state=0 changes nothing")
-def test_sklearn_checks(estimator, check):
-    check(estimator)
+def test_sklearn_checks(model):
+    assert_no_fault(model, {} if model.tol < 1e-5 else None)
 
 
 def classes(n=200, d=6, k=2, seed=0):
@@ -198,8 +197,8 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("C", [1e-9, 1.0, 1e9])
-@pytest.mark.parametrize("name", HARD)
+@each("C", [1e-9, 1.0, 1e9])
+@each("name", HARD)
 def test_hard_data_end_with_a_proof(name, C):
     X, y = HARD[name](*classes())
     for loss in CLASSIFIER_LOSSES:

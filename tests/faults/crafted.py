@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import sys
-import time
 import traceback
 import warnings
 from pathlib import Path
@@ -454,16 +453,15 @@ def use(found):
 def attempt(path, out):
     """Load a file and report, as JSON, how it ended and what it took."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began, end = time.process_time(), "used"
+    end = "used"
     try:
         use(mercer.load(path))
     except (mercer.io.DamagedFile, mercer.io.NotRegistered, mercer.io.NewerFile) as error:
         end = f"refused: {str(error).split(': ', 1)[-1]:.200}"
     except BaseException as error:
         end = f"failed: {error!r:.200} {traceback.format_exc()[-600:]}"
-    took = time.process_time() - began
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    os.write(out, json.dumps([end, took, memory]).encode())
+    os.write(out, json.dumps([end, memory]).encode())
 
 
 def main(folder):
@@ -489,7 +487,7 @@ def main(folder):
         with os.fdopen(read, "rb") as answer:
             said = answer.read()
         os.waitpid(child, 0)
-        told[name] = [*(json.loads(said) if said else ["killed", 0.0, 0.0]), size]
+        told[name] = [*(json.loads(said) if said else ["killed", 0.0]), size]
     sys.stdout.write(json.dumps(told))
 
 

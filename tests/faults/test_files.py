@@ -55,18 +55,16 @@ def test_10000_mutated_files_are_refused_or_answer(tmp_path):
 
 
 @linux
-def test_crafted_files_take_2_seconds_and_four_times_their_size(tmp_path):
+def test_crafted_files_end_and_take_four_times_their_size(tmp_path):
     told = run("crafted.py", tmp_path)
-    slowest = max(told, key=lambda name: told[name][1])
-    largest = max(told, key=lambda name: told[name][2] - 4 * told[name][3])
+    largest = max(told, key=lambda name: told[name][1] - 4 * told[name][2])
     print(  # noqa: T201 (for pytest -s)
-        f"\n{len(told)} crafted files: {sum(end != 'used' for end, *_ in told.values())} refused; slowest {slowest}, "
-        f"{told[slowest][1]:.2f} s; largest {largest}, {told[largest][2]:.0f} MB for {told[largest][3]:.1f}"
+        f"\n{len(told)} crafted files: {sum(end != 'used' for end, *_ in told.values())} refused; "
+        f"largest {largest}, {told[largest][1]:.0f} MB for {told[largest][2]:.1f}"
     )
     assert len(told) >= 50
-    for name, (end, seconds, memory, size) in told.items():
+    for name, (end, memory, size) in told.items():
         assert end == "used" or end.startswith("refused"), (name, end)
-        assert seconds < 2, name
         assert memory < 4 * size + 50, name
 
 

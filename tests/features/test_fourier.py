@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cases import each
+from checks import assert_no_fault
 from mercer.features import (
     DiscreteLaw,
     GaussianScaleMixture,
@@ -58,11 +59,10 @@ LAWS = {
 }
 
 
-@parametrize_with_checks(
-    [RandomFourier(Spectral(), width, sampling) for width in (20, 7) for sampling in SAMPLINGS],
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("width", [20, 7])
+def test_scikit_learn_contract(width, sampling):
+    assert_no_fault(RandomFourier(Spectral(), width, sampling))
 
 
 def points(n=12, d=4):
@@ -82,8 +82,8 @@ def error(law, sampling, seeds, X, n_components=128):
     return np.sqrt(total / len(seeds))
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize("name", LAWS)
+@each("sampling", SAMPLINGS)
+@each("name", LAWS)
 def test_inner_products_are_close_to_the_kernel(name, sampling):
     if sampling == "orthogonal" and name in ("cauchy", "discrete"):
         pytest.skip("not made from Gaussian vectors")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import qmc
 
+from cases import each
 from mercer.features.spectral import (
     DiscreteLaw,
     GaussianScaleMixture,
@@ -44,7 +45,7 @@ LAWS = {
     "mixture": MixtureLaw([0.3, 0.7], [ShiftedGaussian(2, [1.0, 0.0], 2.0), GaussianScaleMixture.student(2, 1.0, 0.5)]),
     "linear image": LinearImage([[1.0, 0.5], [0.0, 2.0], [1.0, 1.0]], GaussianScaleMixture.gaussian(2)),
 }
-each_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+each_law = each("law", LAWS.values(), ids=LAWS.keys())
 
 
 def differences(law: SpectralLaw, m: int = 12) -> np.ndarray:
@@ -242,7 +243,7 @@ class TestAsLaw:
         assert law == as_law(lambda n, rng: rng.laplace(size=(n, 1)), 1, n_samples=20_000)
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "sentence"),
     [
         (lambda: GaussianScaleMixture.gaussian(0), "positive integer, not 0"),

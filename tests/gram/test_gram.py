@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, cg, eigsh, gmres, svds
 
+from cases import each
 from mercer import Gram
 from mercer.kernels import RBF, FromFunction, Laplacian, Linear, Matern, Periodic
 from mercer.machine.threads import cores
@@ -204,9 +205,9 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize("path", ["compiled", "tiles", "sparse", "torch"])
-@pytest.mark.parametrize("rows", CHOICES, ids=str)
-@pytest.mark.parametrize("cols", [slice(None), slice(2, 9), [3, -1], "mask"], ids=str)
+@each("path", ["compiled", "tiles", "sparse", "torch"])
+@each("rows", CHOICES, ids=str)
+@each("cols", [slice(None), slice(2, 9), [3, -1], "mask"], ids=str)
 def test_blocks_are_chosen_as_numpy_chooses(path, rows, cols):
     kernel, x, z = case(path)
     K = Gram(kernel, x, z)

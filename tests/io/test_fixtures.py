@@ -4,11 +4,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pytest
 from sklearn.exceptions import InconsistentVersionWarning
 
 import mercer
 import models
+from cases import each
 from mercer.io import container
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -20,7 +20,7 @@ def test_this_version_has_files():
     assert all(f.stat().st_size < 30_000 for f in FILES)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+@each("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_old_files_predict_as_they_did(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)  # of scikit-learn, for its own classes

@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 import mercer
+from cases import each
 from mercer import RBF, Certificate, Kernel, RKHSFunction, RKHSVector, losses
 from mercer.estimators import SVC, KernelRidge, Perceptron
 from mercer.io.read import Reader
@@ -44,7 +45,7 @@ def same(a, b):
     return type(a) is type(b) and (a == b or a != a or repr(a) == repr(b))
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES])
+@each("name", [c.name for c in CASES])
 def test_a_fitted_model(name, tmp_path):
     case, model = fitted(name)
     found = again(model, tmp_path)
@@ -57,7 +58,7 @@ def test_a_fitted_model(name, tmp_path):
     assert [f.name for f in tmp_path.iterdir()] == ["model.mercer"]
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES])
+@each("name", [c.name for c in CASES])
 def test_a_loaded_model_can_be_copied_and_fitted_again(name, tmp_path):
     case, model = fitted(name)
     found = again(model, tmp_path)
@@ -67,7 +68,7 @@ def test_a_loaded_model_can_be_copied_and_fitted_again(name, tmp_path):
     assert_same(answers(again(found, tmp_path), case.X), answers(model, case.X))
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES if c.y is not None])
+@each("name", [c.name for c in CASES if c.y is not None])
 def test_the_account_of_a_fit(name, tmp_path):
     case, model = fitted(name)
     if not hasattr(model, "certificate_"):
@@ -84,7 +85,7 @@ def test_the_account_of_a_fit(name, tmp_path):
         assert repr(found.history_) == repr(model.history_)
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES if hasattr(type(c.make()), "function_")])
+@each("name", [c.name for c in CASES if hasattr(type(c.make()), "function_")])
 def test_the_function_of_a_fit(name, tmp_path):
     case, model = fitted(name)
     f, g = model.function_, again(model, tmp_path).function_
@@ -98,7 +99,7 @@ def test_the_function_of_a_fit(name, tmp_path):
     assert np.array_equal(f(points), h(points))
 
 
-@pytest.mark.parametrize("name", sorted(mercer.estimators.__all__))
+@each("name", sorted(mercer.estimators.__all__))
 def test_a_model_that_is_not_fitted(name, tmp_path):
     model = getattr(mercer.estimators, name)()
     found = again(model, tmp_path)
@@ -106,7 +107,7 @@ def test_a_model_that_is_not_fitted(name, tmp_path):
     assert vars(found) == vars(model)
 
 
-@pytest.mark.parametrize("sample", PICKY, ids=[str(s) for s in PICKY])
+@each("sample", PICKY, ids=[str(s) for s in PICKY])
 def test_kernels(sample, tmp_path):
     if any(callable(v) and not isinstance(v, Kernel) for v in sample.kernel.get_params().values()):
         pytest.skip("made of a Python function")
@@ -118,7 +119,7 @@ def test_kernels(sample, tmp_path):
     assert np.array_equal(found(points), sample.kernel(points))
 
 
-@pytest.mark.parametrize("name", sorted(set(losses.__all__) - {"Loss", "Box", "Penalty"}))
+@each("name", sorted(set(losses.__all__) - {"Loss", "Box", "Penalty"}))
 def test_losses_and_penalties(name, tmp_path):
     loss = getattr(losses, name)()
     assert again(loss, tmp_path) == loss
@@ -200,7 +201,7 @@ def test_generators_go_on_where_they_were(tmp_path):
     assert np.array_equal(b.random(5), generator.random(5))
 
 
-@pytest.mark.parametrize("name", [c.name for c in CASES])
+@each("name", [c.name for c in CASES])
 def test_joblib_and_pickle_take_every_estimator(name):
     case, model = fitted(name)
     file = io.BytesIO()
@@ -211,7 +212,7 @@ def test_joblib_and_pickle_take_every_estimator(name):
 
 
 # skops does not write pandas tables, which such a model keeps as its support vectors.
-@pytest.mark.parametrize("name", [c.name for c in CASES if c.name != "SVR of a table"])
+@each("name", [c.name for c in CASES if c.name != "SVR of a table"])
 def test_skops_takes_every_estimator(name):
     skops = pytest.importorskip("skops.io")
     case, model = fitted(name)

@@ -24,6 +24,7 @@ from sklearn.model_selection import (
 )
 
 import mercer.io
+from cases import each
 from mercer.io.read import DataReader
 
 NUMBERS = st.integers() | st.floats() | st.booleans() | st.none()
@@ -95,7 +96,7 @@ def test_data_comes_back(tmp_path_factory, value):
     assert_same(value, again(value, tmp_path_factory.getbasetemp()))
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         np.float32(0.1),

@@ -6,6 +6,7 @@ import polars
 import pytest
 from scipy import sparse
 
+from cases import each
 from mercer import Gram
 from mercer.kernels import (
     RBF,
@@ -55,7 +56,7 @@ OF_VECTORS = [
     (RBF(1.0) + Linear()).normalized() * 2.0,
     (0.5 * RBF(1.0)).geometric().on([0, 2]),
 ]
-every_kernel = pytest.mark.parametrize("k", OF_VECTORS, ids=repr)
+every_kernel = each("k", OF_VECTORS, ids=repr)
 
 
 def refused(k, error, sentence, X, Z=None):
@@ -84,7 +85,7 @@ def test_nan(k):
 
 
 @every_kernel
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@each("value", [np.inf, -np.inf])
 def test_infinity(k, value):
     refused(k, ValueError, r"X contains an infinite value at row 4, column [12]", spoiled(value))
 
@@ -144,7 +145,7 @@ def test_sets_of_different_width_in_other_forms():
 
 
 @every_kernel
-@pytest.mark.parametrize(
+@each(
     ("points", "name"),
     [([], "X"), (np.empty((0, 3)), "X"), (sparse.csr_array((0, 3)), "X"), (pd.DataFrame({"a": []}), "X")],
     ids=["list", "array", "sparse", "table"],
@@ -157,14 +158,14 @@ def test_no_points_in_the_second_set():
     refused(RBF(1.0), ValueError, r"Z is empty: it has 0 points", vectors(8), np.empty((0, 3)))
 
 
-@pytest.mark.parametrize("k", [k for k in OF_VECTORS if ".on(" not in repr(k)], ids=repr)
-@pytest.mark.parametrize("points", [np.empty((3, 0)), [[], [], []], sparse.csr_array((3, 0))], ids=["a", "l", "s"])
+@each("k", [k for k in OF_VECTORS if ".on(" not in repr(k)], ids=repr)
+@each("points", [np.empty((3, 0)), [[], [], []], sparse.csr_array((3, 0))], ids=["a", "l", "s"])
 def test_no_columns(k, points):
     refused(k, ValueError, r"X has 0 columns; at least one feature is needed", points)
 
 
 @every_kernel
-@pytest.mark.parametrize("points", [np.arange(3.0), [1.0, 2.0, 3.0], [1, 2, 3]], ids=["array", "floats", "whole"])
+@each("points", [np.arange(3.0), [1.0, 2.0, 3.0], [1, 2, 3]], ids=["array", "floats", "whole"])
 def test_one_dimension(k, points):
     sentence = r"X must be a matrix with one row per point; its shape is \(3,\)|needs a matrix or a table; X has shape"
     refused(k, ValueError, sentence, points)
@@ -182,7 +183,7 @@ def test_the_sentence_on_one_dimension_has_both_remedies():
 
 
 @every_kernel
-@pytest.mark.parametrize("points", [["red", "blue"], [["a", "b", "c"], ["c", "d", "e"]], np.array([["a", "b", "c"]])])
+@each("points", [["red", "blue"], [["a", "b", "c"], ["c", "d", "e"]], np.array([["a", "b", "c"]])])
 def test_text_for_a_kernel_on_vectors(k, points):
     sentence = (
         r"X is not numeric \(it holds str '\w+'\); this kernel compares vectors of numbers.*OneHotEncoder.*FromFun"
@@ -205,7 +206,7 @@ def test_numbers_that_are_not_real():
 
 
 @every_kernel
-@pytest.mark.parametrize(
+@each(
     ("points", "sentence"),
     [
         (5.0, r"X is a float, which has no length; pass a sequence or a matrix of points"),

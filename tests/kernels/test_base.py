@@ -15,6 +15,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import GridSearchCV
 
+from cases import each
 from mercer.kernels import (
     RBF,
     Constant,
@@ -150,7 +151,7 @@ def test_order_and_shape_of_a_tree_matter():
     assert RBF(1.0) != "RBF(scale=1.0)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("k", "text"),
     [
         (RBF(), "RBF()"),

@@ -6,6 +6,7 @@ import polars
 import pytest
 from scipy import sparse, stats
 
+from cases import each
 from mercer import Gram
 from mercer.kernels import (
     RBF,
@@ -90,7 +91,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("k", ON_SPARSE, ids=repr)
+@each("k", ON_SPARSE, ids=repr)
 def test_sparse_points_are_points(k):
     X, Z = (thin(n, seed, signed=k not in NON_NEGATIVE) for n, seed in ((16, 0), (9, 1)))
     assert sparse.issparse(Points(sparse.csr_array(X)).vectors)  # not so dense that it would be unpacked
@@ -167,8 +168,8 @@ def test_guises_of_a_matrix(sample: Sample, tmp_path):
     np.testing.assert_array_equal(X, before)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool, np.float16, np.longdouble])
-@pytest.mark.parametrize("k", [RBF(1.5) + Linear(), Laplacian(2.0), ArcCosine(1), Intersection(), Delta()], ids=repr)
+@each("dtype", [np.int8, np.int64, np.uint16, bool, np.float16, np.longdouble])
+@each("k", [RBF(1.5) + Linear(), Laplacian(2.0), ArcCosine(1), Intersection(), Delta()], ids=repr)
 def test_types_of_numbers(k, dtype):
     X = histograms().round().astype(dtype)
     K = k(X)
@@ -177,7 +178,7 @@ def test_types_of_numbers(k, dtype):
     np.testing.assert_array_equal(K, k(X.astype(wide)))
 
 
-@pytest.mark.parametrize("sample", OF_VECTORS, ids=str)
+@each("sample", OF_VECTORS, ids=str)
 def test_single_precision_stays_single(sample):
     X = sample.points().astype(np.float32)
     k = sample.kernel.resolve(X)
@@ -186,7 +187,7 @@ def test_single_precision_stays_single(sample):
     assert k(X, X.astype(np.float64)).dtype == np.float64
 
 
-@pytest.mark.parametrize("sample", OF_VECTORS, ids=str)
+@each("sample", OF_VECTORS, ids=str)
 def test_tensors_of_torch(sample):
     torch = pytest.importorskip("torch")
     X, Z = sample.points(), sample.points(7, seed=1)

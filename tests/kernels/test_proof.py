@@ -1,8 +1,8 @@
 import json
 
 import numpy as np
-import pytest
 
+from cases import each
 from mercer.kernels import (
     RBF,
     EditSimilarity,
@@ -24,7 +24,7 @@ KNOWN |= {"convolution", "alignments"}  # of strings and time series
 UNPROVEN = FromDissimilarity | FromFunction | Precomputed | SmithWaterman | EditSimilarity
 
 
-@pytest.mark.parametrize("sample", CATALOGUE, ids=str)
+@each("sample", CATALOGUE, ids=str)
 def test_every_kernel_of_the_catalogue_has_a_reason_or_owns_that_it_has_none(sample):
     proof = sample.kernel.proof()
     assert proof.parts == ()
@@ -48,7 +48,7 @@ def test_a_composite_is_proven_by_its_parts():
     assert proof.gaps() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "build",
     [
         lambda k: k + RBF(1.0),
@@ -63,7 +63,7 @@ def test_a_composite_is_proven_by_its_parts():
         lambda k: k.compose(len),
     ],
 )
-@pytest.mark.parametrize("weak", [FromFunction(max), Sigmoid(1.0), Precomputed(np.eye(2))], ids=["f", "tanh", "matrix"])
+@each("weak", [FromFunction(max), Sigmoid(1.0), Precomputed(np.eye(2))], ids=["f", "tanh", "matrix"])
 def test_one_unproven_part_leaves_the_whole_unproven(build, weak):
     proof = build(weak).proof()
     assert proof.status == "unproven"

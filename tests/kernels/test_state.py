@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cases import each
 from mercer.features import DiscreteLaw, spectral
 from mercer.features.spectral.law import SpectralLaw
 from mercer.kernels import (
@@ -36,7 +37,7 @@ def is_code(value):
     return callable(value) or hasattr(value, "transform")
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_every_kernel_comes_back_or_is_refused(sample):
     X = sample.points(9, seed=1)
     k = sample.kernel.resolve(X)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from loss_samples import LOSSES, SCALAR
 from mercer.losses import Exponential, Logistic, Multinomial, Poisson
 
@@ -21,7 +22,7 @@ def places(loss):
     return (a.ravel() for a in np.meshgrid(TRUTHS[loss.target], FAR))
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@each("loss", LOSSES, ids=repr)
 def test_no_nan(loss):
     y, f = places(loss)
     value, slope = loss.value(y, f), loss.derivative(y, f)
@@ -38,8 +39,8 @@ def test_no_nan(loss):
         assert not np.isnan(loss.inverse_link(f)).any()
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("step", [1e-300, 1e-12, 1.0, 1e12, 1e100])
+@each("loss", LOSSES, ids=repr)
+@each("step", [1e-300, 1e-12, 1.0, 1e12, 1e100])
 def test_prox_is_finite_and_between(loss, step):
     y, f = places(loss)
     g = loss.prox(y, f, step)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from loss_samples import LOSSES, SCALAR, predictions, truths
 from mercer.losses import Exponential, Hinge, Multinomial, Squared
 from mercer.losses.numeric import curvature, increasing_root, prox
@@ -38,7 +39,7 @@ def test_prox_without_a_formula_is_the_one_with(loss, data):
     )
 
 
-@pytest.mark.parametrize("loss", [k for k in LOSSES if k.smooth], ids=repr)
+@each("loss", [k for k in LOSSES if k.smooth], ids=repr)
 def test_curvature_without_a_formula_is_the_one_with(loss):
     y = {"label": 1.0, "class": 2}.get(loss.target, 0.7)
     f = np.random.default_rng(0).normal(size=(40, 3))

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cases import each
 from mercer.machine import budget
 from mercer.machine.budget import Budget, available_memory, readable
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "size"),
     [
         ("1", 1),

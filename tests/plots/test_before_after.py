@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 
 from mercer import plots
 from mercer.plots.before_after import section
-from mercer.plots.lifts import LIFTS
+from mercer.plots.lifts import LIFTS, best_cut, separate
 from mercer.plots.panels import boundary
-from mercer.plots.separate import best_cut, separate
 
 
 def pixels(figure):

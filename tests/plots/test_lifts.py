@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from cases import each
 from mercer import FromFeatures
 from mercer.plots import LIFTS, Lift
 
@@ -19,8 +20,8 @@ def separable(X, y):
     return found.status == 0
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", LIFTS)
+@each("seed", range(5))
+@each("name", LIFTS)
 def test_lifting_makes_the_classes_linearly_separable(name, seed):
     X, y = LIFTS[name].sample(seed)
     assert not separable(X, y)

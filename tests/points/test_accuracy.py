@@ -7,6 +7,7 @@ long double for float64.
 import numpy as np
 import pytest
 
+from cases import each
 from mercer import Gram
 from mercer.kernels import RBF, Cauchy, Laplacian, Linear, Matern, RationalQuadratic
 from mercer.points import Comparison, Points, comparison
@@ -35,8 +36,8 @@ pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no w
 def pairs(request, monkeypatch):
     """Many pairs are worth a look for distances that may be taken from inner products; here few pairs are, too."""
     if request.param == "many pairs":
-        monkeypatch.setattr(comparison, "_MANY", 0)
-        monkeypatch.setattr(comparison, "_FEW", 1)
+        monkeypatch.setattr(comparison, "_MANY_PAIRS", 0)
+        monkeypatch.setattr(comparison, "_FEW_FEATURES", 1)
 
 
 def clouds(dtype, n=60, d=6):
@@ -81,9 +82,9 @@ def truth(kernel, X):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the truth underflows where it should
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("smallest", ["1e-10", "normal"])
+@each("dtype", [np.float32, np.float64])
+@each("name", KERNELS)
+@each("smallest", ["1e-10", "normal"])
 def test_relative_error_on_hostile_data(pairs, smallest, name, dtype):
     """Of every kernel value down to 1e-10, and down to the smallest normal number of the type.
 
@@ -105,8 +106,8 @@ def test_relative_error_on_hostile_data(pairs, smallest, name, dtype):
     assert error <= BOUND[dtype], f"relative error {error:.2g} at k = {value:.2g} ({where})"
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", KERNELS)
+@each("dtype", [np.float32, np.float64])
+@each("name", KERNELS)
 def test_a_point_and_its_duplicates_have_similarity_one_exactly(pairs, name, dtype):
     for cloud, X, spread in clouds(dtype):
         X[7] = X[6]
@@ -123,8 +124,8 @@ def test_a_point_and_its_duplicates_have_similarity_one_exactly(pairs, name, dty
             np.testing.assert_array_equal(K.block([6, 3], [7, 0]), matrix[np.ix_([6, 3], [7, 0])])
 
 
-@pytest.mark.parametrize(("dtype", "scale"), [(np.float32, 1e-44), (np.float64, 5e-324)])
-@pytest.mark.parametrize("name", KERNELS)
+@each(("dtype", "scale"), [(np.float32, 1e-44), (np.float64, 5e-324)])
+@each("name", KERNELS)
 def test_a_scale_whose_inverse_overflows(pairs, name, dtype, scale):
     X = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]], dtype)
     for s in (scale, [scale, scale], [1.0, scale]):

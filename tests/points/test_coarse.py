@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cases import each
 from mercer import RBF, Gram, Linear, Polynomial, _core
+from mercer.gram.products import Products
 from mercer.points import Coarse, Comparison, Points
 from mercer.points.coarse import whole
-from mercer.solvers.systems.products import Products
 
 needs_vnni = pytest.mark.skipif(not _core.has_coarse(), reason="the processor, or MERCER_ISA, lacks AVX-512 VNNI")
 
@@ -33,9 +34,9 @@ def all_values(products, n):
     return products.matvec(np.eye(n))
 
 
-@pytest.mark.parametrize("kind", ["plain", "norms", "zeros", "extreme"])
-@pytest.mark.parametrize("d", [1, 2, 16, 17, 40, 300, 5000])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("kind", ["plain", "norms", "zeros", "extreme"])
+@each("d", [1, 2, 16, 17, 40, 300, 5000])
+@each("dtype", [np.float32, np.float64])
 def test_whole_numbers_are_near_and_never_too_long(kind, d, dtype):
     x = made(kind, np.random.default_rng(d), 61, d).astype(dtype)
     q, units = whole(x)
@@ -70,10 +71,10 @@ def test_whole_numbers_of_extreme_sizes():
 
 
 @needs_vnni
-@pytest.mark.parametrize("kind", ["plain", "norms", "zeros", "extreme"])
-@pytest.mark.parametrize(("n", "d"), [(5, 16), (45, 17), (203, 40), (256, 75), (130, 300)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("of", [eighth, Linear().of, Polynomial(3, 1.0, 0.5).of, Polynomial(5, 0.5, 1.0).of])
+@each("kind", ["plain", "norms", "zeros", "extreme"])
+@each(("n", "d"), [(5, 16), (45, 17), (203, 40), (256, 75), (130, 300)])
+@each("dtype", [np.float32, np.float64])
+@each("of", [eighth, Linear().of, Polynomial(3, 1.0, 0.5).of, Polynomial(5, 0.5, 1.0).of])
 def test_within_the_stated_error(kind, n, d, dtype, of):
     rng = np.random.default_rng(n)
     x = made(kind, rng, n, d).astype(dtype)

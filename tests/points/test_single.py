@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from cases import each
 from mercer import Gram
 from mercer.kernels import RBF, Categorical, Delta, Linear
 from mercer.points import Points
@@ -136,7 +137,7 @@ def test_values_below_float32_are_0():
     np.testing.assert_array_equal(Points([[1e-60, 1.0]]).single().vectors, [[0.0, 1.0]])
 
 
-@pytest.mark.parametrize("sample", [s for s in CATALOGUE if of_vectors(s)], ids=str)
+@each("sample", [s for s in CATALOGUE if of_vectors(s)], ids=str)
 def test_every_kernel_compares_the_twins(sample):
     """In float32 if the core compares vectors, and the same values up to its rounding."""
     points = Points(sample.points(12))

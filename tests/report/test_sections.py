@@ -9,13 +9,10 @@ import pytest
 from scipy.stats import binomtest
 
 from mercer import AutoRegressor
-from mercer.report.drawing.clock import Clock
-from mercer.report.machine import Machine
-from mercer.report.sections.calibration import interval
+from mercer.report.machine import Clock, Machine
+from mercer.report.sections.columns import averaged, depend, dependence_figures, groups, measure
 from mercer.report.sections.data import data_section, sketch
-from mercer.report.sections.dependence import averaged, depend, dependence_figures
-from mercer.report.sections.errors import errors_section
-from mercer.report.sections.importance import groups, measure
+from mercer.report.sections.errors import errors_section, interval
 from mercer.report.sections.influence import _margins, influence_section
 from mercer.report.sections.learning import grow
 from mercer.report.sections.plane import columns_plane, directions_plane, leading, plane_figure

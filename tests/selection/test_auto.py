@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import f1_score, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict
 
+from cases import each
 from checks import assert_no_fault
 from mercer import (
     RBF,
@@ -144,8 +145,8 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize(
+@each("kind", LABELS)
+@each(
     "fit",
     [
         lambda X, y: auto(X, y, kernels=FEW[:1], cv=2),
@@ -719,7 +720,7 @@ def test_strings_are_compared_once_for_all_kernels_and_folds(monkeypatch):
 
 
 def test_known_values_change_nothing():
-    table, labels, target = notes(90)
+    table, labels, target = notes(60)
     for kind, y in ((AutoClassifier, labels), (AutoRegressor, target)):
         shared = kind(cv=3).fit(table, y)
         with pytest.MonkeyPatch.context() as patch:

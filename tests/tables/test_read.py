@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 from sklearn.datasets import dump_svmlight_file
 
+from cases import each
 from mercer.tables import TableEncoder, TableError, read_pieces, read_table
 
 CELLS = st.text("ab01.,;\"'\n\r\t -?é", max_size=5)
@@ -199,7 +200,7 @@ def some_parquet():
 LONG = sample(5000).to_csv(index=False).encode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "options", "words"),
     [
         (b"", {}, "it is empty"),

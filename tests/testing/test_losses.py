@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer.losses import (
     Absolute,
     Box,
@@ -132,7 +133,7 @@ INVERSE_LINK = [
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("loss", "message"), [*VALUE, *DERIVATIVE, *CURVATURE, *CONJUGATE, *PROX, *BOX, *INVERSE_LINK])
+@each(("loss", "message"), [*VALUE, *DERIVATIVE, *CURVATURE, *CONJUGATE, *PROX, *BOX, *INVERSE_LINK])
 def test_what_breaks_a_law_is_named(loss, message):
     with pytest.raises(AssertionError, match=message):
         check_loss(loss)

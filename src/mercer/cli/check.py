@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from mercer.cli.shared import options, terminal
-from mercer.cli.shared.columns import placed
+from mercer.cli.shared import options, output
 from mercer.cli.shared.errors import CHECK_FAILED, guarded, no_column
 from mercer.cli.shared.options import examples, kernel_named
 from mercer.cli.shared.output import noted, say_json
+from mercer.cli.shared.rows import placed
 from mercer.machine.words import count
 
 EXAMPLES = examples(
@@ -61,8 +61,8 @@ def check(
     if as_json:
         say_json(_facts(made, proof, found, shape))
     else:
-        console = terminal.terminal()
-        console.print(terminal.tree(proof))
+        console = output.terminal()
+        console.print(output.tree(proof))
         console.print(Text(f"\nOn {shape} of {data}:"))
         style = "green" if found.psd else "red"
         first, *rest = str(found).splitlines()

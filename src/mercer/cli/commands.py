@@ -11,8 +11,8 @@ import typer
 
 from mercer.cli import INTERRUPTED, check, fit, predict, score, show, verify
 from mercer.cli.shared.errors import CLOSED_PIPE, WRONG_USE, guarded, sentence_of, shortened
+from mercer.cli.shared.files import Force, Output, interruptible, require_outputs
 from mercer.cli.shared.options import AsJson
-from mercer.cli.shared.outputs import Force, Output, interruptible, require_outputs
 from mercer.cli.shown import demo
 
 app = typer.Typer(
@@ -51,8 +51,7 @@ def _options(
 @guarded
 def kernels(as_json: AsJson = False) -> None:
     """List the kernels and the closure rules, each with its formula and why it is positive semidefinite."""
-    from mercer.cli.shared.output import say_json
-    from mercer.cli.shared.terminal import terminal
+    from mercer.cli.shared.output import say_json, terminal
     from mercer.cli.shown import catalogue
 
     say_json(catalogue.facts()) if as_json else catalogue.show(terminal())

@@ -11,10 +11,9 @@ import typer
 from mercer.cli import INTERRUPTED
 from mercer.cli.shared import options
 from mercer.cli.shared.errors import guarded
+from mercer.cli.shared.files import Force, Output, is_model, is_report, require_outputs
 from mercer.cli.shared.options import duration, examples, fraction, kernel_named
-from mercer.cli.shared.output import noted, say_json
-from mercer.cli.shared.outputs import Force, Output, is_model, is_report, require_outputs
-from mercer.cli.shared.terminal import terminal
+from mercer.cli.shared.output import noted, say_json, terminal
 
 EXAMPLES = examples(
     "mercer fit houses.csv --target price",

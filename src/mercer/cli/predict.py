@@ -14,9 +14,9 @@ import typer
 
 from mercer.cli.shared import options
 from mercer.cli.shared.errors import fail, guarded, no_column
+from mercer.cli.shared.files import Force, Output, require_outputs, written
 from mercer.cli.shared.options import examples
 from mercer.cli.shared.output import aside, noted, say_json, watched
-from mercer.cli.shared.outputs import Force, Output, require_outputs, written
 from mercer.machine.words import count, seconds
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _run(
     spreadsheet: bool,
 ) -> int:
     import mercer
-    from mercer.cli.shared.predicting import inputs, pieces, predictions, require
+    from mercer.cli.shared.rows import inputs, pieces, predictions, require
 
     model = mercer.load(path)
     require(model, what)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli.shared import options, terminal
+from mercer.cli.shared import options, output
 from mercer.cli.shared.errors import fail, guarded
 from mercer.cli.shared.options import examples
 from mercer.cli.shared.output import noted, say_json
@@ -37,13 +37,13 @@ def score(
         scores = {one.name: {"value": one.value, "error": one.error} for one in found}
         say_json({"rows": rows, "scores": scores, "baseline": baseline, "notes": notes})
         return
-    console = terminal.terminal()
-    shown = terminal.table("measure", "value", right=("value",))
+    console = output.terminal()
+    shown = output.table("measure", "value", right=("value",))
     for one in found:
         shown.add_row(one.name, str(one))
     console.print(f"{count(rows, 'row')} of {data}")
-    console.print(terminal.indented(shown))
-    console.print(terminal.indented(f"[dim]± is one standard error; {baseline}.[/]"))
+    console.print(output.indented(shown))
+    console.print(output.indented(f"[dim]± is one standard error; {baseline}.[/]"))
 
 
 def _run(path: str, data: str, target: str | None, format: str | None) -> tuple[list[Any], int, str]:
@@ -51,8 +51,7 @@ def _run(path: str, data: str, target: str | None, format: str | None) -> tuple[
 
     import mercer
     from mercer.cli.shared import scores
-    from mercer.cli.shared.predicting import inputs, pieces, require
-    from mercer.cli.shared.rows import answers
+    from mercer.cli.shared.rows import answers, inputs, pieces, require
 
     model = mercer.load(path)
     require(model, "prediction")

@@ -8,12 +8,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mercer.cli.shared import options, terminal
+from mercer.cli.shared import options, output
 from mercer.cli.shared.errors import guarded
 from mercer.cli.shared.options import examples
-from mercer.cli.shared.output import certificate_facts, noted, say_json
+from mercer.cli.shared.output import certificate_facts, indented, noted, say_json
 from mercer.cli.shared.telling import certificate_lines, measure_name
-from mercer.cli.shared.terminal import indented
 from mercer.machine.words import count, seconds
 
 EXAMPLES = examples(
@@ -45,12 +44,12 @@ def show(
             told |= {"kernel": repr(kernel), "proof": kernel.proof().status, "proof_text": str(kernel.proof())}
         say_json(told | ({} if claim is None else {"certificate": certificate_facts(claim)}))
         return
-    console = terminal.terminal()
+    console = output.terminal()
     console.print(Text.assemble((model, "bold"), f"  {type(machine).__name__}"))
     _origin(console, facts)
     if kernel is not None:
         _title(console, "Kernel")
-        console.print(indented(terminal.tree(kernel.proof())))
+        console.print(indented(output.tree(kernel.proof())))
     if facts.get("scores") or facts.get("cross_validation"):
         _title(console, "Scores")
         console.print(indented(scores(facts)))
@@ -72,7 +71,7 @@ def scores(facts: dict[str, Any]) -> Any:
     """Return the table of the scores that a model file remembers."""
     from mercer.cli.shared.scores import within
 
-    shown = terminal.table("rows", "measure", "value", right=("value",))
+    shown = output.table("rows", "measure", "value", right=("value",))
     found = facts.get("cross_validation")
     if found:
         sign = -1.0 if found["scoring"].startswith("neg_") else 1.0
@@ -89,7 +88,7 @@ def _origin(console: Console, facts: dict[str, Any]) -> None:
     """Print where the model comes from."""
     if "command" not in facts:
         if facts:
-            terminal.facts(console, *((str(name), str(value)) for name, value in facts.items()))
+            output.facts(console, *((str(name), str(value)) for name, value in facts.items()))
         return
     task = "a class" if facts["task"] == "classify" else "a number"
     if facts.get("classes"):
@@ -102,7 +101,7 @@ def _origin(console: Console, facts: dict[str, Any]) -> None:
     rows += [("with", ", ".join(f"{name} {version}" for name, version in facts["versions"].items()))]
     if facts.get("interrupted"):
         rows.append(("interrupted", "the best so far was kept"))
-    terminal.facts(console, *rows)
+    output.facts(console, *rows)
 
 
 def _title(console: Console, words: str) -> None:

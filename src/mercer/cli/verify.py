@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from mercer.certify import Certificate
-from mercer.cli.shared import options, terminal
+from mercer.cli.shared import options, output
 from mercer.cli.shared.errors import CHECK_FAILED, fail, guarded
 from mercer.cli.shared.options import examples
 from mercer.cli.shared.output import certificate_facts, noted, say_json
@@ -69,8 +69,8 @@ def holds(claimed: Certificate, found: Certificate) -> bool:
 
 def show(claimed: Certificate, found: Certificate, sound: bool, rows: int) -> None:
     """Print claim and finding side by side, and the verdict."""
-    console = terminal.terminal()
-    shown = terminal.table("", "claimed", "found again", right=("claimed", "found again"))
+    console = output.terminal()
+    shown = output.table("", "claimed", "found again", right=("claimed", "found again"))
     for name, pattern in (("primal", ".8g"), ("dual", ".8g"), ("gap", ".3g"), ("relative_gap", ".2e"), ("kkt", ".2e")):
         values = (format(getattr(claim, name), pattern) for claim in (claimed, found))
         shown.add_row(name.replace("_", " "), *values)
@@ -99,9 +99,8 @@ def _rows(
     machine: Any, facts: dict[str, Any], data: str, target: str | None, format: str | None, path: str
 ) -> tuple[Any, np.ndarray, bool]:
     """Return the training rows, and whether they are known to be those of the fit."""
-    from mercer.cli.shared.predicting import inputs
     from mercer.cli.shared.rows import examples as examples_of
-    from mercer.cli.shared.rows import read, split
+    from mercer.cli.shared.rows import inputs, read, split
 
     column = target or facts.get("target")
     whole = examples_of(read(data, format), column, facts.get("task", "auto"), facts.get("dropped", []), data)

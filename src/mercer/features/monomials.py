@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.features.powers import expand, n_powers, power_names
+from mercer.features.powers import KINDS, PowerMap, expand, n_powers, power_names
 from mercer.machine.budget import Budget
 
 
-class Monomials(TransformerMixin, BaseEstimator):
+class Monomials(PowerMap):
     """All monomials, with the coefficients that make their inner product the polynomial kernel.
 
     <Phi(x), Phi(z)> = (c1 + c2 <x, z>)^degree, or (c2 <x, z>)^degree when ``exact``, with
@@ -84,25 +83,11 @@ class Monomials(TransformerMixin, BaseEstimator):
         y : ignored
         """
         self._degrees()
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = validate_data(self, X, accept_sparse="csr", dtype=KINDS)
         self.n_features_out_ = sum(n_powers(self.n_features_in_, k) for k in self._degrees())
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Evaluate the monomials.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Points.
-
-        Returns
-        -------
-        ndarray or CSR of shape (n_samples, n_features_out_)
-            Sparse when ``X`` is, of the same precision.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+    def _expanded(self, X: Any) -> Any:
         degrees, p = self._degrees(), self.degree
         k = np.arange(p + 1)
         # C(p, k) c1^(p-k) c2^k, in logarithms so that a high degree does not overflow on the way.
@@ -132,9 +117,3 @@ class Monomials(TransformerMixin, BaseEstimator):
         if not isinstance(c2, Real) or not 0 < c2 < np.inf:
             raise ValueError(f"c2 must be positive and finite, or the kernel is not positive; got {c2!r}.")
         return range(int(p) if self.exact or c1 == 0 else 0, int(p) + 1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

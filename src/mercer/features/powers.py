@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import combinations_with_replacement, groupby
 from typing import Any, NamedTuple
@@ -10,16 +11,48 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.machine.budget import Budget
 
 _REMEDY = "Use the kernel instead: it gives the same inner products without building the map."
-
+KINDS = (np.float64, np.float32)  # of numbers that are mapped without conversion
 
 Array = NDArray[Any]
 
 #: Rows are expanded in chunks of about this many bytes, so that a block is still in cache when it is used.
 _CHUNK_BYTES = 2**21
+
+
+class PowerMap(TransformerMixin, BaseEstimator):
+    """A map to features that are monomials times factors."""
+
+    def transform(self, X: Any) -> Any:
+        """Evaluate the features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray or CSR of shape (n_samples, n_features_out_)
+            Sparse when ``X`` is, of the same precision.
+        """
+        check_is_fitted(self)
+        return self._expanded(validate_data(self, X, accept_sparse="csr", dtype=KINDS, reset=False))
+
+    @abstractmethod
+    def _expanded(self, X: Any) -> Any:
+        """Return the features of points that were checked."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def n_powers(n_features: int, degree: int) -> int:
@@ -131,10 +164,7 @@ def _expand_dense(X: Array, degrees: range, factors: Array, out: Array) -> None:
 def _expand_csr(X: Any, degrees: range, factors: Array, width: int, what: str) -> Any:
     """Expand CSR rows: those with the same number t of nonzeros are a dense problem in t variables."""
     if width > np.iinfo(np.int64).max:
-        raise MemoryError(
-            f"{what} has {width:,} columns, more than a sparse matrix can number. "
-            "Use the kernel instead: it gives the same inner products without building the map."
-        )
+        raise MemoryError(f"{what} has {width:,} columns, more than a sparse matrix can number. {_REMEDY}")
     if not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()

@@ -10,17 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaln
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.features.powers import expand, n_powers, power_names
+from mercer.features.powers import KINDS, PowerMap, expand, n_powers, power_names
 from mercer.features.spectral.law import check_scale
 
-_KINDS = (np.float64, np.float32)
 
-
-class TaylorFeatures(TransformerMixin, BaseEstimator):
+class TaylorFeatures(PowerMap):
     """Truncated Taylor map of the Gaussian kernel.
 
     exp(-|x - z|^2 / (2 s^2)) = exp(-(|x|^2 + |z|^2) / (2 s^2)) sum over k of (x . z / s^2)^k / k!, hence
@@ -70,26 +67,12 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):
         y : ignored
         """
         _check_degree(self.degree)
-        validate_data(self, X, accept_sparse="csr", dtype=_KINDS)
+        validate_data(self, X, accept_sparse="csr", dtype=KINDS)
         check_scale(self.scale, self.n_features_in_)
         self.n_features_out_ = n_powers(self.n_features_in_ + 1, self.degree)
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Evaluate the features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Points.
-
-        Returns
-        -------
-        ndarray or CSR of shape (n_samples, n_features_out_)
-            Sparse when ``X`` is, of the same precision.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_KINDS, reset=False)
+    def _expanded(self, X: Any) -> Any:
         r = _scaled_norms(X, self.scale)
         # x = r u: the powers of the unit vector u are bounded, and so is exp(-r^2/2) r^k / sqrt(k!), whereas
         # exp(-r^2/2) and r^k by themselves underflow and overflow.
@@ -147,12 +130,6 @@ class TaylorFeatures(TransformerMixin, BaseEstimator):
         found = [f"gauss {name}" for k in range(self.degree + 1) for name in power_names(names, k)]
         return np.array(found, dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 def _check_degree(degree: Any) -> None:
     if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
@@ -183,7 +160,7 @@ def _divide(X: Any, scale: Any, norms: NDArray[np.float64]) -> Any:
 
 
 def _radius(X: Any, scale: Any) -> float:
-    return float(_scaled_norms(check_array(X, accept_sparse="csr", dtype=_KINDS), scale).max())
+    return float(_scaled_norms(check_array(X, accept_sparse="csr", dtype=KINDS), scale).max())
 
 
 def _sup_error(p: int, a: float, b: float) -> float:

@@ -23,10 +23,10 @@ from mercer.io.codes import (
     as_shape,
     as_text,
     is_place,
+    scorer_from_plain,
     strange,
 )
 from mercer.io.registry import Entry, NotRegistered, entry_named, function_named
-from mercer.io.scorers import scorer_from_plain
 from mercer.io.trial import try_out
 from mercer.kernels.state import kernel_from_state, kernel_named, read_law
 from mercer.points.state import Arrays, read_points, stored

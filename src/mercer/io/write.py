@@ -10,9 +10,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.io import limits
-from mercer.io.codes import FEW, GENERATORS, METHODS, SPARSE, TYPES, is_place
+from mercer.io.codes import FEW, GENERATORS, METHODS, SPARSE, TYPES, is_place, scorer_to_plain
 from mercer.io.registry import Entry, NotRegistered, entry_of, function_name
-from mercer.io.scorers import scorer_to_plain
 from mercer.kernels import Kernel
 from mercer.kernels.state import kernel_named, write_kernel, write_law
 from mercer.points.sets.points import is_foreign

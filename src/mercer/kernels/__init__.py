@@ -1,6 +1,7 @@
 """Kernels: the catalogue, the algebra and the proofs."""
 
 from mercer.kernels.base import Kernel, kernel
+from mercer.kernels.expression import ExpressionError, parse_kernel
 from mercer.kernels.graphs import (
     Graphlets,
     NeighbourhoodHash,
@@ -35,7 +36,6 @@ from mercer.kernels.strings import (
     TextNGrams,
     WeightedDegree,
 )
-from mercer.kernels.text.expression import ExpressionError, parse_kernel
 from mercer.kernels.vectors.arccosine import ArcCosine
 from mercer.kernels.vectors.constant import Constant
 from mercer.kernels.vectors.cosine import Cosine

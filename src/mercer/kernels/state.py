@@ -12,8 +12,7 @@ import numpy as np
 from scipy import stats
 
 from mercer.features import spectral
-from mercer.features.spectral.frozen import is_frozen, parameters
-from mercer.features.spectral.law import SpectralLaw
+from mercer.features.spectral.law import SpectralLaw, is_frozen, parameters
 from mercer.kernels.base import Kernel
 from mercer.points.state import Arrays, Other, damaged, read_value, write_value
 

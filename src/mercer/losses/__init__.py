@@ -1,6 +1,5 @@
 """Losses: what a prediction f costs when the truth is y. Penalties: what the norm of a function costs."""
 
-from mercer.losses.absolute import Absolute
 from mercer.losses.base import Box, Loss
 from mercer.losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from mercer.losses.expectile import Expectile
@@ -11,7 +10,7 @@ from mercer.losses.largest import LargestErrors
 from mercer.losses.logistic import Logistic
 from mercer.losses.multinomial import Multinomial
 from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
-from mercer.losses.pinball import Pinball
+from mercer.losses.pinball import Absolute, Pinball
 from mercer.losses.poisson import Poisson
 from mercer.losses.squared import Squared
 

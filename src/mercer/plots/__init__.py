@@ -7,7 +7,6 @@ axes it is given. Nothing here touches pyplot's global state.
 from mercer.plots.before_after import lift
 from mercer.plots.decision import boundary
 from mercer.plots.lifts import LIFTS, Lift
-from mercer.plots.matrix import gram
-from mercer.plots.spectrum import spectrum
+from mercer.plots.matrix import gram, spectrum
 
 __all__ = ["LIFTS", "Lift", "boundary", "gram", "lift", "spectrum"]

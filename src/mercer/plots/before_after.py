@@ -15,9 +15,8 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-u
 from mpl_toolkits.mplot3d.axes3d import Axes3D  # type: ignore[import-untyped]
 
 from mercer.plots import style
-from mercer.plots.lifts import LIFTS, Lift
+from mercer.plots.lifts import LIFTS, Cut, Lift, best_cut, separate
 from mercer.plots.panels import SOLID, STRAIGHT, after_plane, before_line, before_plane, boundary, limits, scatter
-from mercer.plots.separate import Cut, best_cut, separate
 
 ELEVATION, AZIMUTH = 18.0, -62.0  # of the camera, in degrees
 ASPECT = (1.0, 1.0, 0.82)

@@ -10,8 +10,7 @@ from contourpy import contour_generator
 from matplotlib.axes import Axes
 
 from mercer.plots import style
-from mercer.plots.lifts import Lift
-from mercer.plots.separate import Cut
+from mercer.plots.lifts import Cut, Lift
 
 STRAIGHT: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.4, "linestyle": (0, (5, 3)), "zorder": 2}
 SOLID: dict[str, Any] = {"color": style.INK, "linewidth": 1.6, "zorder": 2}

@@ -17,14 +17,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mercer.machine.files import placed
 from mercer.machine.words import brief, count, seconds
 from mercer.report.drawing.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
-from mercer.report.drawing.clock import Clock, pace
 from mercer.report.drawing.words import clip, number
-from mercer.report.machine import Machine
-from mercer.report.sections.calibration import calibration_section
+from mercer.report.machine import Clock, Machine, pace
+from mercer.report.sections.columns import dependence_figures, importance_section, measure
 from mercer.report.sections.data import data_section
-from mercer.report.sections.dependence import dependence_figures
-from mercer.report.sections.errors import errors_section
-from mercer.report.sections.importance import importance_section, measure
+from mercer.report.sections.errors import calibration_section, errors_section
 from mercer.report.sections.influence import influence_section
 from mercer.report.sections.learning import learning_section
 from mercer.report.sections.plane import columns_plane, directions_plane, plane_figure

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from mercer.machine.words import count
-from mercer.report.drawing.clock import Clock, pace
-from mercer.report.machine import Machine, draw
+from mercer.report.machine import Clock, Machine, draw, pace
 
 
 @dataclass

@@ -142,6 +142,10 @@ class Run:
         """Return the error that says why the checkpoint is not taken."""
         return self._checkpoint.refusal(why)
 
+    def save(self, **state: Any) -> None:
+        """Write the checkpoint if the last one is old."""
+        self._checkpoint.write_now_and_then(**state)
+
     def end(self, finished: bool, **state: Any) -> None:
         """Remove the checkpoint of a finished run; write that of another now."""
         if finished:

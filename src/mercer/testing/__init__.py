@@ -1,8 +1,7 @@
 """Checks that users run on kernels of their own, and the library on all of its."""
 
-from mercer.testing.check import LAWS, check_kernel
 from mercer.testing.losses import check_loss
-from mercer.testing.objects import clone, equality, parameters, pickling, proof, representation
+from mercer.testing.objects import LAWS, check_kernel, clone, equality, parameters, pickling, proof, representation
 from mercer.testing.rounding import Rounding, rounding
 from mercer.testing.values import (
     blocks,

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.kernels import Kernel
-from mercer.kernels.rules.maps import Columns
+from mercer.kernels.rules.pullback import Columns
 from mercer.points import Block, Comparison, Pair, PairRule, PointMap, Points, PointValues
 
 _DRAWS = 8

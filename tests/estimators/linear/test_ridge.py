@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cases import each
+from checks import assert_no_fault
 from mercer.estimators.linear.ridge import Ridge
 
 
-@pytest.mark.filterwarnings("ignore:random_state=0 changes nothing")
-@parametrize_with_checks([Ridge(), Ridge(0.1, solver="dual", fit_intercept=False), Ridge(positive=True)])
-def test_scikit_learn_finds_no_fault(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("model", [Ridge(), Ridge(0.1, solver="dual", fit_intercept=False), Ridge(positive=True)])
+def test_scikit_learn_finds_no_fault(model):
+    assert_no_fault(model)
 
 
 def problem(n, d, seed=0, targets=None):
@@ -142,10 +142,10 @@ def test_a_parameter_outside_its_domain_is_named(model, match):
         model.fit(*problem(10, 3))
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(("n", "d"), [(40, 8), (8, 40)])
-@pytest.mark.parametrize("budget", [None, "100 B"])
-@pytest.mark.parametrize("intercept", [False, True])
+@each("kind", [np.asarray, sparse.csr_array])
+@each(("n", "d"), [(40, 8), (8, 40)])
+@each("budget", [None, "100 B"])
+@each("intercept", [False, True])
 def test_nonnegative_weights_are_those_of_bounded_least_squares(kind, n, d, budget, intercept):
     X, Y = problem(n, d, targets=2)
     s = np.random.default_rng(1).uniform(0.5, 2, n)

@@ -8,8 +8,8 @@ import sklearn.linear_model
 from scipy import sparse
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from checks import assert_no_fault
 from mercer.estimators.online.perceptron import Perceptron
 from mercer.kernels import RBF, Delta, FromFunction, Linear
 from mercer.rkhs import RKHSFunction
@@ -25,12 +25,11 @@ STEPS = {
 }
 
 
-@parametrize_with_checks(
-    [Perceptron(max_epochs=20), Perceptron(RBF(), max_epochs=20, shuffle=True, random_state=0)],
-    expected_failed_checks=lambda model: STEPS,
+@pytest.mark.parametrize(
+    "model", [Perceptron(max_epochs=20), Perceptron(RBF(), max_epochs=20, shuffle=True, random_state=0)]
 )
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
+def test_scikit_learns_checks(model):
+    assert_no_fault(model, STEPS)
 
 
 def blobs(classes=3):

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from cases import each
 from mercer.estimators import KernelLogisticRegression, KernelMachine, KernelQuantileRegressor, KernelRobustRegressor
 from mercer.estimators.regression import base as representer
 from mercer.kernels import RBF, Constant, Delta, FromFunction, Laplacian
@@ -302,8 +303,8 @@ def test_points_of_any_size(model, scale):
     assert np.isfinite(output(model, X * scale)).all()
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e200])
-@pytest.mark.parametrize("loss", ["squared", "huber", "pinball", "absolute"])
+@each("scale", [1e-200, 1e-100, 1e100, 1e200])
+@each("loss", ["squared", "huber", "pinball", "absolute"])
 def test_targets_of_any_size_have_an_answer(loss, scale):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

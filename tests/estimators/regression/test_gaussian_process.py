@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor as Referee
 
+from cases import each
 from checks import assert_no_fault
 from mercer import GaussianProcessRegressor, KernelRidge
 from mercer.estimators.regression import process
@@ -496,7 +497,7 @@ def test_singular_matrices_get_a_jitter_that_is_stated(points, kernel):
         assert np.isfinite(model.sample_y(T, 2)).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("points", "target"),
     [
         (X, np.zeros(60)),
@@ -523,7 +524,7 @@ def test_singular_matrices_get_a_jitter_that_is_stated(points, kernel):
         "empty feature",
     ],
 )
-@pytest.mark.parametrize("normalize", [False, True], ids=["as given", "normalised"])
+@each("normalize", [False, True], ids=["as given", "normalised"])
 def test_unusual_data_give_numbers(points, target, normalize):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -543,7 +544,7 @@ def test_targets_whose_squares_overflow():
             GaussianProcessRegressor().fit(X, unit * y)
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "said"),
     [
         ({"noise": -1.0}, "noise=-1.0 of GaussianProcessRegressor must be 'auto', a finite number >= 0"),
@@ -626,7 +627,7 @@ def test_a_period_is_found():
 
 
 def test_a_long_search_leaves_variances_ready(monkeypatch):
-    monkeypatch.setattr(gp_posterior, "_MANY", 100)
+    monkeypatch.setattr(gp_posterior, "_TRIANGLE_POINTS", 100)
     points = np.linspace(0, 6, 150)[:, None]
     target = np.sin(points[:, 0]) + 0.1 * rng.normal(size=150)
     kernel = 1.0 * RBF(scale=0.3)

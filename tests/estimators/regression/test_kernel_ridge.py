@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
+from cases import each
 from checks import assert_no_fault
 from mercer.estimators import KernelMachine, KernelRidge, Ridge
 from mercer.kernels import RBF, FromFunction, Linear, Polynomial
@@ -35,7 +36,7 @@ def test_scikit_learn_finds_no_fault():
 # -- scikit-learn's model ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "params",
     [
         {},
@@ -54,8 +55,8 @@ def test_scikit_learn_finds_no_fault():
     ],
     ids=lambda p: str(p.get("kernel", ""))[:12],
 )
-@pytest.mark.parametrize("y", [Y, BOTH], ids=["one", "two"])
-@pytest.mark.parametrize("weighted", [False, True])
+@each("y", [Y, BOTH], ids=["one", "two"])
+@each("weighted", [False, True])
 @pytest.mark.filterwarnings("ignore:the kernel .* is not positive semidefinite")
 def test_coefficients_are_those_of_scikit_learn(params, y, weighted):
     weights = RNG.uniform(0.1, 2, 60) if weighted else None
@@ -207,9 +208,9 @@ def test_pickling_cloning_and_searching():
 # -- hard systems -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1e-12, 1e-6, 1.0, 1e12])
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-@pytest.mark.parametrize("intercept", [False, True])
+@each("alpha", [0.0, 1e-12, 1e-6, 1.0, 1e12])
+@each("scale", [1e-200, 1.0, 1e200])
+@each("intercept", [False, True])
 def test_any_alpha_on_targets_of_any_size(alpha, scale, intercept):
     model = KernelRidge(alpha, kernel=KERNEL, fit_intercept=intercept)
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 import referee
+from cases import each
 from mercer import KernelSearchCV
 from mercer.estimators import SVC, LinearSVC
 from mercer.kernels import RBF, Linear, Polynomial
@@ -54,9 +55,9 @@ def both(X, y, sample_weight=None, **params):
     return ours, theirs
 
 
-@pytest.mark.parametrize("data", [moons, cancer, overlapping], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("params", NAMED, ids=str)
-@pytest.mark.parametrize("C", [0.05, 1.0, 30.0])
+@each("data", [moons, cancer, overlapping], ids=lambda f: f.__name__)
+@each("params", NAMED, ids=str)
+@each("C", [0.05, 1.0, 30.0])
 def test_two_classes_agree_with_scikit_learn_within_the_two_gaps(data, params, C):
     X, y = data()
     ours, theirs = both(X, y, C=C, **params)

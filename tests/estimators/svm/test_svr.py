@@ -7,6 +7,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
 import referee
+from cases import each
 from mercer.estimators import SVR, NuSVR
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.solvers import Infeasible
@@ -26,9 +27,9 @@ def diabetes():
     return StandardScaler().fit_transform(X)[:200], (y[:200] - y.mean()) / y.std()
 
 
-@pytest.mark.parametrize("data", [wave, diabetes], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("params", [{}, {"kernel": "linear"}, {"kernel": "poly", "degree": 2, "coef0": 1.0}], ids=str)
-@pytest.mark.parametrize(("C", "epsilon"), [(1.0, 0.1), (20.0, 0.0), (0.1, 0.5)])
+@each("data", [wave, diabetes], ids=lambda f: f.__name__)
+@each("params", [{}, {"kernel": "linear"}, {"kernel": "poly", "degree": 2, "coef0": 1.0}], ids=str)
+@each(("C", "epsilon"), [(1.0, 0.1), (20.0, 0.0), (0.1, 0.5)])
 def test_regression_agrees_with_scikit_learn_within_the_two_gaps(data, params, C, epsilon):
     X, y = data()
     ours = SVR(C=C, epsilon=epsilon, tol=TIGHT, **params).fit(X, y)

@@ -18,6 +18,7 @@ from sklearn.neighbors import KernelDensity as Referee
 from sklearn.neighbors import KNeighborsClassifier
 
 import mercer
+from cases import each
 from checks import assert_no_fault
 from mercer import KernelDensity
 from mercer.kernels import RBF, Cauchy, Laplacian, Linear, Matern, RationalQuadratic, Wendland
@@ -38,9 +39,9 @@ def sample(n=60, d=2, seed=0):
 # -- scikit-learn and SciPy -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("d", [1, 3, 5])  # its integral of a cosine is right in odd dimensions only
-@pytest.mark.parametrize("name", PROFILES)
-@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+@each("d", [1, 3, 5])  # its integral of a cosine is right in odd dimensions only
+@each("name", PROFILES)
+@each("weighted", [False, True], ids=["equal", "weighted"])
 def test_scikit_learn_agrees(d, name, weighted):
     X, new = sample(d=d), sample(40, d=d, seed=1) + 1.0
     w = np.random.default_rng(2).integers(1, 5, size=60) if weighted else None
@@ -82,8 +83,8 @@ def test_scikit_learn_agrees_on_the_rules_for_standardised_features(rule):
     assert model.score_samples(X) == pytest.approx(referee.score_samples(X), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", PROFILES)
-@pytest.mark.parametrize("metric", METRICS)
+@each("name", PROFILES)
+@each("metric", METRICS)
 def test_every_metric_has_its_own_integral(name, metric):
     found = window(Profile(name, metric, [0.5, 2.0, 1.0]), 3)
     draws = found.draw(20_000, np.random.default_rng(0))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer.gram import Parameter, parameters, with_parameters
 from mercer.kernels import RBF, Constant, Kernel, Matern, Periodic, Polynomial, Precomputed, SpectralMixture, kernel
 from samples import SAMPLES
@@ -12,7 +13,7 @@ def names(k):
     return [str(p) for p in parameters(k)]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_every_kernel_is_itself_with_its_own_parameters(sample):
     k = sample.kernel.resolve(sample.points(12))
     values = [p.value for p in parameters(k)]
@@ -20,7 +21,7 @@ def test_every_kernel_is_itself_with_its_own_parameters(sample):
     assert len(set(names(k))) == len(values)
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_names_are_those_of_get_params(sample):
     k = sample.kernel.resolve(sample.points(12))
     params = k.get_params()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process import kernels as sk
 
+from cases import each
 from mercer.gram import parameter_gradient, parameters, with_parameters
 from mercer.gram.derivatives.tiles import Differences, Margins, Products, Spreads, Total, sweep
 from mercer.kernels import (
@@ -66,7 +67,7 @@ def assert_is_derivative(k, X, rtol=1e-8, seed=0):
     return found
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@each("sample", SAMPLES, ids=str)
 def test_every_kernel_has_the_derivatives_of_its_values(sample):
     assert_is_derivative(sample.kernel, sample.points(20))
 
@@ -167,8 +168,8 @@ OF_ONE_LENGTH = {
 }
 
 
-@pytest.mark.parametrize("name", OF_ONE_LENGTH)
-@pytest.mark.parametrize("unit", [1e-150, 1e-100, 1e100, 1e150])
+@each("name", OF_ONE_LENGTH)
+@each("unit", [1e-150, 1e-100, 1e100, 1e150])
 def test_the_unit_of_length_does_not_matter(name, unit):
     make = OF_ONE_LENGTH[name]
     X, W = vectors(12), symmetric(12)
@@ -179,8 +180,8 @@ def test_the_unit_of_length_does_not_matter(name, unit):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", OF_ONE_LENGTH)
-@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-12, 1e12, 1e170])
+@each("name", OF_ONE_LENGTH)
+@each("unit", [1e-300, 1e-170, 1e-12, 1e12, 1e170])
 def test_scales_that_are_tiny_or_huge_beside_the_data_give_finite_numbers(name, unit):
     assert np.isfinite(parameter_gradient(OF_ONE_LENGTH[name](unit), vectors(12), symmetric(12))).all()
 
@@ -393,8 +394,8 @@ class ByTwo(ByFormula):
 OWN = [ByFormula, ByFloat, ByMath, ByBranch, ByHiddenMap, ByOpenMap, ByMapBelowAbsolutes, ByFactor, ByTwo]
 
 
-@pytest.mark.parametrize("cls", OWN, ids=lambda cls: cls.__name__)
-@pytest.mark.parametrize("rate", [0.7, 1.0])
+@each("cls", OWN, ids=lambda cls: cls.__name__)
+@each("rate", [0.7, 1.0])
 def test_kernels_of_ones_own_are_differentiated_however_they_use_their_numbers(cls, rate):
     found = assert_is_derivative(cls(rate), RNG.normal(size=(15, 3)))
     assert (found != 0).sum() >= (1 if cls in (ByBranch, ByFactor) else 2)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from cases import each
 from mercer.gram import gradient
 from mercer.kernels import (
     RBF,
@@ -64,7 +65,7 @@ def without_gradient(k):
 WITH_GRADIENT = [s for s in SAMPLES if of_vectors(s) and not without_gradient(s.kernel)]
 
 
-@pytest.mark.parametrize("sample", WITH_GRADIENT, ids=str)
+@each("sample", WITH_GRADIENT, ids=str)
 def test_every_smooth_kernel_has_the_gradient_of_its_values(sample):
     Z = sample.points(20)
     X = np.random.default_rng(5).normal(size=(7, 3))
@@ -188,8 +189,8 @@ OF_ONE_LENGTH = {
 }
 
 
-@pytest.mark.parametrize("name", OF_ONE_LENGTH)
-@pytest.mark.parametrize("unit", [1e-150, 1e-100, 1e100, 1e150])
+@each("name", OF_ONE_LENGTH)
+@each("unit", [1e-150, 1e-100, 1e100, 1e150])
 def test_the_unit_of_length_does_not_matter(name, unit):
     make, X, Z = OF_ONE_LENGTH[name], RNG.normal(size=(6, 3)), RNG.normal(size=(12, 3))
     X[0] = Z[0]
@@ -200,8 +201,8 @@ def test_the_unit_of_length_does_not_matter(name, unit):
     np.testing.assert_allclose(found, expected, rtol=tol, atol=tol * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", OF_ONE_LENGTH)
-@pytest.mark.parametrize("unit", [1e-170, 1e-12, 1e12, 1e170])
+@each("name", OF_ONE_LENGTH)
+@each("unit", [1e-170, 1e-12, 1e12, 1e170])
 def test_scales_that_are_tiny_or_huge_beside_the_data_give_finite_numbers(name, unit):
     X = vectors(12)
     assert np.isfinite(gradient(OF_ONE_LENGTH[name](unit), X, X, np.ones(12))).all()

@@ -138,8 +138,7 @@ def test_a_gram_matrix_in_parts_and_a_machine():
     assert model.score(X, y) > 0.9
 
 
-@pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
-def test_every_instruction_set(isa):
+def test_every_instruction_set():
     program = (
         "import numpy as np; from mercer import GappedKmers\n"
         "rng = np.random.default_rng(0)\n"
@@ -149,8 +148,9 @@ def test_every_instruction_set(isa):
         "        print(GappedKmers(g, m)(X).astype(int).tolist())\n"
     )
     run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    here, there = run(), run(env={**os.environ, "MERCER_ISA": isa})
-    assert here.stdout == there.stdout
+    said = {isa: run(env={**os.environ, "MERCER_ISA": isa}).stdout for isa in ("avx512", "avx2", "baseline")}
+    assert said["avx512"].count("\n") == 6
+    assert said["avx512"] == said["avx2"] == said["baseline"]
 
 
 def test_large_weights_are_exact():

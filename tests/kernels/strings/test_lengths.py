@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mercer
+from cases import each
 
 LONG = 100_000
 # Sums over pairs of windows, and all that is linear in the length: two long strings.
@@ -71,8 +72,8 @@ def test_a_long_string_and_short_ones(text):
     np.testing.assert_allclose(k(Z, [x])[:, 0], K, rtol=1e-9)  # 200 long rows in place of 100,000 short ones
 
 
-@pytest.mark.parametrize("text", [*QUICK, *SLOW, "LocalAlignment()"])
-@pytest.mark.parametrize("kind", [str, bytes, list])
+@each("text", [*QUICK, *SLOW, "LocalAlignment()"])
+@each("kind", [str, bytes, list])
 def test_nothing_and_one_letter(text, kind):
     if (kind is not str and "Text" in text) or (kind is list and "2, True" in text):
         pytest.skip("texts alone, or alphabets with a complement")
@@ -112,7 +113,7 @@ def test_an_interrupt_ends_two_long_strings(text, threads):
     child = subprocess.Popen([sys.executable, "-c", PROGRAM, text], stdout=subprocess.PIPE, text=True, env=environment)
     assert child.stdout.readline() == "computing\n"
     with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(1.0)
+        child.wait(0.3)
     child.send_signal(signal.SIGINT)
     try:
         said, _ = child.communicate(timeout=20.0)

@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.svm import SVC
 
+from cases import each
 from mercer.kernels import RBF, Cauchy, Laplacian, Matern, RationalQuadratic, Wendland
 from samples import vectors
 
@@ -79,8 +80,8 @@ def test_the_rule_is_resolved_by_the_points_it_meets(family, rule):
     assert k.scale == rule  # the kernel itself has not changed
 
 
-@pytest.mark.parametrize("family", RADIAL)
-@pytest.mark.parametrize(
+@each("family", RADIAL)
+@each(
     ("scale", "error", "sentence"),
     [
         (0, ValueError, r"scale of {} must be > 0 and finite; it is 0"),

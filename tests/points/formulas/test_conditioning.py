@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from mercer.kernels import RBF, Cauchy, Constant, Delta, Linear, Matern, Polynomial, RationalQuadratic, Wendland
 from mercer.points import Points
 from mercer.points.formulas.conditioning import gain
@@ -43,7 +44,7 @@ def points(distances):
     return np.concatenate([[0.0], distances])[:, None]
 
 
-@pytest.mark.parametrize("kernel", WELL, ids=repr)
+@each("kernel", WELL, ids=repr)
 def test_the_gain_bounds_the_relative_derivative(kernel):
     at = np.sqrt(np.concatenate([np.linspace(1e-4, 1, 200), np.geomspace(1, 100, 200)]))
     bound = gain(trace(kernel.of, Points(points(at))), ())

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from mercer import _core
 from mercer.kernels import RBF, Cauchy, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Wendland
 from mercer.points import Block, Comparison, Formula, Points, trace
@@ -163,7 +164,7 @@ TRACED = {
 }
 
 
-@pytest.mark.parametrize("name", TRACED)
+@each("name", TRACED)
 def test_traced_formulas_agree_with_arrays(name):
     assert assert_agrees(TRACED[name]).compiled
 
@@ -195,7 +196,7 @@ def xp_one(pair):
     return pair.dot * 0 + 1.0 if isinstance(pair.dot, np.ndarray) else 1.0
 
 
-@pytest.mark.parametrize("name", UNTRACEABLE)
+@each("name", UNTRACEABLE)
 def test_untraceable_formulas_are_evaluated_on_arrays(name):
     comparison = assert_agrees(UNTRACEABLE[name])
     assert trace(UNTRACEABLE[name], X) is None

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
+from cases import each
 from mercer.kernels import RBF, Delta, FromFunction, Linear
 from mercer.points import Points
 
@@ -50,7 +51,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_every_kind_of_matrix_becomes_the_same_vectors(kind):
     data, dtype = KINDS[kind]
     points = Points(data)
@@ -176,7 +177,7 @@ def test_what_is_no_set_of_points(data, error, sentence):
         Points(data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "error", "sentence"),
     [
         (np.array([[1.0, np.nan]]), ValueError, "X contains NaN at row 0, column 1; .*SimpleImputer"),
@@ -325,7 +326,7 @@ def test_taking_all_points_is_the_set_itself():
     assert points.take(slice(0, 3)) is not points
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_selections_of_every_kind(kind):
     points = Points(KINDS[kind][0])
     for rows in (slice(1, 3), np.array([2, 0, 2])):

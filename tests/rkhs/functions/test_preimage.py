@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
+from cases import each
 from mercer import RBF, Cauchy, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, RKHSFunction
 from mercer.rkhs import preimages
 
@@ -30,7 +31,7 @@ def distance(kernel, x, c):
     return RKHSFunction(kernel, x[None], [1.0]).distance(RKHSFunction(kernel, X, c))
 
 
-@pytest.mark.parametrize(("name", "method"), METHODS)
+@each(("name", "method"), METHODS)
 def test_images_of_points_lead_back_to_them(name, method):
     inside = 0.5 * (X[:5] + X[5:10])  # points that are no centres, by many centres
     kernel = KERNELS[name]

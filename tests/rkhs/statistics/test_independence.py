@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse, stats
 from sklearn.metrics.pairwise import rbf_kernel
 
+from cases import each
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, FromFunction, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from mercer.rkhs import HSICResult, hsic_test, squared_mmd
@@ -251,9 +252,9 @@ def test_tables_sparse_matrices_indices_and_tensors():
 # -- hostile samples --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
-@pytest.mark.parametrize("kernel", [None, Linear(), RBF(0.3)], ids=["median", "linear", "rbf"])
+@each("method", METHODS)
+@each("value", [0.0, 0.1, 1e8])
+@each("kernel", [None, Linear(), RBF(0.3)], ids=["median", "linear", "rbf"])
 def test_a_constant_depends_on_nothing(method, value, kernel):
     _, Y = pairs(12)
     constant = np.full((40, 2), value)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
+from cases import each
 from mercer.kernels import RBF, FromFeatures, FromFunction, Laplacian, Linear, Precomputed, Sigmoid
 from mercer.rkhs import MMDResult, mmd_test, squared_mmd, witness
 from samples import SIMILARITIES, letter_counts, shared_letters, words
@@ -195,9 +196,9 @@ def test_an_indefinite_kernel_gives_a_statistic_with_the_right_level():
 # -- hostile samples --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
-@pytest.mark.parametrize("kernel", [None, Linear(), RBF(0.3)], ids=["median", "linear", "rbf"])
+@each("method", METHODS)
+@each("value", [0.0, 0.1, 1e8])
+@each("kernel", [None, Linear(), RBF(0.3)], ids=["median", "linear", "rbf"])
 def test_constant_samples_do_not_differ(method, value, kernel):
     found = mmd_test(np.full((20, 2), value), np.full((15, 2), value), kernel, method=method, random_state=0)
     assert found.pvalue == 1.0

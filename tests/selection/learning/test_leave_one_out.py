@@ -7,6 +7,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as theirs
 from sklearn.kernel_ridge import KernelRidge
 
+from cases import each
 from mercer import KernelRidge as OurRidge
 from mercer.gram import parameters, with_parameters
 from mercer.kernels import RBF, Constant, Linear, Matern, Periodic, Polynomial, RationalQuadratic, Sigmoid
@@ -61,9 +62,9 @@ def test_densities_are_those_of_refits():
     assert found.likelihood == pytest.approx(total, rel=1e-9)
 
 
-@pytest.mark.parametrize("measure", ["squares", "density"])
-@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@each("measure", ["squares", "density"])
+@each("intercept", [False, True], ids=["plain", "intercept"])
+@each("kernel", KERNELS.values(), ids=KERNELS)
 def test_slopes_are_those_of_the_value(kernel, intercept, measure):
     left_out = LeaveOneOut(Points(X), Y, intercept=intercept, measure=measure)
     left_out.factor(kernel, 0.2)

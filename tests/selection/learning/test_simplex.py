@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cases import each
 from mercer.selection.learning.simplex import Known, descend, nearest
 
 
@@ -22,8 +23,8 @@ def referee(B, g, x):
     return np.array(solver.solve().x)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+@each("seed", range(8))
+@each("size", [1e-6, 1.0, 1e6])
 def test_steps_are_those_of_a_solver(seed, size):
     rng = np.random.default_rng(seed)
     n = 2 + seed

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import referee
+from cases import each
 from mercer.solvers.dual import barrier as module
 from mercer.solvers.dual.barrier import barrier
 
@@ -194,8 +195,8 @@ def test_a_matrix_of_zeros_has_nothing_to_factorise(kind):
     assert run(make(kind, np.zeros((5, 5)), np.random.default_rng(6))) is None
 
 
-@pytest.mark.parametrize("kind", EACH)
-@pytest.mark.parametrize("seed", range(5))
+@each("kind", EACH)
+@each("seed", range(5))
 def test_an_indefinite_matrix_is_given_up_or_ends_feasible(kind, seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(20, 20))
@@ -208,9 +209,9 @@ def test_a_negative_matrix_is_given_up(kind):
     assert run(make(kind, -matrix(rng, 10, "full", 1e3), rng, C=10.0)) is None
 
 
-@pytest.mark.parametrize("kind", EACH)
-@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e150, 1e300])
-@pytest.mark.parametrize("C", [1e-8, 1e8])
+@each("kind", EACH)
+@each("scale", [1e-300, 1e-30, 1e30, 1e150, 1e300])
+@each("C", [1e-8, 1e8])
 def test_extreme_scales_end_feasible_and_quietly(kind, scale, C):
     rng = np.random.default_rng(8)
     run(make(kind, matrix(rng, 12, "full", scale), rng, C=C))

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 import mercer.solvers.dual.hard as hard
 import referee
+from cases import each
 from mercer import RBF, Gram, Linear, Polynomial, Precomputed
 from mercer.solvers import Control, Infeasible, SVMDual, solve
 
@@ -75,9 +76,9 @@ def test_parallel_edges_with_many_supports():
     assert y * found.values == pytest.approx(np.ones(42), abs=1e-4)
 
 
-@pytest.mark.parametrize("offset", ["free", "none"])
-@pytest.mark.parametrize("kernel", [Linear(), RBF(2.0)], ids=str)
-@pytest.mark.parametrize("seed", range(4))
+@each("offset", ["free", "none"])
+@each("kernel", [Linear(), RBF(2.0)], ids=str)
+@each("seed", range(4))
 def test_clarabel_finds_the_same_margin_without_any_bound(seed, kernel, offset):
     X, y = apart(seed=seed)
     found = fit(X, y, kernel, offset=offset)
@@ -173,9 +174,9 @@ def test_the_sentence_counts_the_points_of_the_mixtures():
     assert "Use a finite C, or a kernel that separates more" in str(found)
 
 
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2)], ids=str)
-@pytest.mark.parametrize("offset", ["free", "none"])
-@pytest.mark.parametrize("seed", range(6))
+@each("kernel", [Linear(), Polynomial(2)], ids=str)
+@each("offset", ["free", "none"])
+@each("seed", range(6))
 def test_a_linear_program_decides_alike(seed, offset, kernel):
     """As many points as half of all labellings can be separated for (Cover, 1965), by y (w phi + b) >= 1."""
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import referee
+from cases import each
 from mercer import RBF, Polynomial
 from mercer.solvers.dual import hulls
 from mercer.solvers.dual.hard import pivoted_factor
@@ -45,8 +46,8 @@ def assert_mixtures(b, sign, free):
     assert sums == pytest.approx((1, 1), abs=1e-12) if free else sum(sums) == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("free", [True, False])
-@pytest.mark.parametrize("seed", range(8))
+@each("free", [True, False])
+@each("seed", range(8))
 def test_vectors_and_matrices_have_the_distance_that_clarabel_finds(seed, free):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(4, 40)), int(rng.integers(1, 12))

@@ -8,6 +8,7 @@ from scipy import sparse
 
 import mercer.solvers.linear.solve as linear_dual
 import mercer.solvers.linear.solve as linear_solve
+from cases import each
 from mercer.solvers.control import Control
 from mercer.solvers.linear.interior import State, interior_point
 from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
@@ -36,10 +37,10 @@ def proven(problem, state, tol):
     return certificate.primal
 
 
-@pytest.mark.parametrize("regression", [False, True])
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("shape", [(120, 150), (120, 40), (30, 300)])
+@each("regression", [False, True])
+@each("C", [0.01, 1.0, 100.0])
+@each("intercept", [False, True])
+@each("shape", [(120, 150), (120, 40), (30, 300)])
 def test_squared_losses_on_the_kernel_matrix_are_those_in_the_columns(regression, C, intercept, shape):
     problem = made(*shape, regression, C, squared=True, intercept=intercept)
     values = [

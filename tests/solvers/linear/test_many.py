@@ -5,6 +5,7 @@ import pytest
 
 import mercer.solvers.linear.many as linear_many
 import mercer.solvers.linear.solve as linear_solve
+from cases import each
 from mercer.solvers.control import Control
 from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.many import ManyRows, Secants, Sweeper
@@ -32,10 +33,10 @@ def many(problem, control, size=4000):
     return state, ManyRows(problem, linear_solve._sample(problem, size), state, 0.5 * control.tol).solve()
 
 
-@pytest.mark.parametrize("squared", [False, True])
-@pytest.mark.parametrize("regression", [False, True])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-8])
+@each("squared", [False, True])
+@each("regression", [False, True])
+@each("intercept", [False, True])
+@each("tol", [1e-3, 1e-5, 1e-8])
 def test_it_ends_where_the_others_do_with_a_proof_that_holds(squared, regression, intercept, tol):
     problem = made(squared, regression, intercept)
     direct = solve_linear(problem, Control(tol=1e-9))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import conic
+from cases import each
 from mercer.certify.representer import check_representer
 from mercer.gram import Gram
 from mercer.kernels import RBF, Linear
@@ -53,8 +54,8 @@ def test_piecewise_quadratic_losses_end_after_finitely_many_steps(loss, seed, st
     assert again.gap <= 1e-9 * max(again.primal, 1e-300) + again.rounding
 
 
-@pytest.mark.parametrize("loss", [*QUADRATIC, *CURVED], ids=repr)
-@pytest.mark.parametrize("intercept", [True, False])
+@each("loss", [*QUADRATIC, *CURVED], ids=repr)
+@each("intercept", [True, False])
 def test_the_minimum_is_that_of_a_generic_method(loss, intercept):
     X, y = conic.draw(loss, 0, 20)
     point, _ = run(loss, X, y, 0.1, intercept=intercept)

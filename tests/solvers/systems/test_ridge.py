@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import solve
 from sklearn.kernel_ridge import KernelRidge
 
+from cases import each
 from mercer import RBF, Gram, Laplacian, Linear, Polynomial
 from mercer.solvers import Control
 from mercer.solvers.systems import cholesky
@@ -130,9 +131,9 @@ def test_constant_targets(method, value):
     assert s.certificate.converged
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1e-12, 1e-6, 1.0, 1e12])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("points", ["one", "equal", "line", "plenty"])
+@each("alpha", [0.0, 1e-12, 1e-6, 1.0, 1e12])
+@each("intercept", [False, True])
+@each("points", ["one", "equal", "line", "plenty"])
 def test_ill_conditioned(alpha, intercept, points):
     chosen = {"one": X[:1], "equal": np.vstack([X[:20], X[:20]]), "line": X[:40, :1], "plenty": X}[points]
     kernel = Linear() if points == "line" else RBF(scale=2.0)
@@ -199,10 +200,10 @@ def solved(M, v):
     return [r[-1] / r[i] for i, r in enumerate(rows)]
 
 
-@pytest.mark.parametrize("method", ["cholesky", "cg"])
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("alpha", [1e-12, 1e-9, 1e-6, 1e-3])
+@each("method", ["cholesky", "cg"])
+@each("noise", [0.0, 0.1])
+@each("intercept", [False, True])
+@each("alpha", [1e-12, 1e-9, 1e-6, 1e-3])
 def test_the_alpha_that_was_asked_for_is_that_of_the_solution(alpha, intercept, noise, method):
     t, y, exact = far_from_the_origin(noise)
     gram = Gram(Polynomial(2), t[:, None])

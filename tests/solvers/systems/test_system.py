@@ -6,11 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve
 
+from cases import each
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial, Precomputed
 from mercer.solvers import Control
 from mercer.solvers.systems import equation
 from mercer.solvers.systems import system as module
 from mercer.solvers.systems.equation import Singular
+from mercer.solvers.systems.preconditioners import choice
 from mercer.solvers.systems.system import Systems
 
 RNG = np.random.default_rng(0)
@@ -26,9 +28,9 @@ def residual(K, shift, Y, A):
     return np.linalg.norm(rest, axis=0) / np.linalg.norm(columns, axis=0)
 
 
-@pytest.mark.parametrize("method", ["cholesky", "cg"])
-@pytest.mark.parametrize("kernel", [RBF(scale=1.5), Laplacian(scale=2.0), Polynomial(degree=3), Linear()])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each("method", ["cholesky", "cg"])
+@each("kernel", [RBF(scale=1.5), Laplacian(scale=2.0), Polynomial(degree=3), Linear()])
+@each("dtype", [np.float64, np.float32])
 def test_agrees_with_scipy(kernel, method, dtype):
     points = X.astype(dtype)
     K = Gram(kernel, points.astype(np.float64)).dense()
@@ -181,8 +183,8 @@ def test_limits_return_the_best_so_far():
 
 
 def test_a_slow_run_ends_with_a_factor(monkeypatch):
-    monkeypatch.setattr(module, "_DENSE", 10)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_FACTOR_POINTS", 10)
+    monkeypatch.setattr(choice, "_FACTOR_PATIENCE", 0.0)
     systems = Systems(Gram(Laplacian(scale=0.3), np.repeat(X, 2, axis=0)), Control(), rank=2)
     assert systems.method == "cg"
     answer = systems.solve(1e-7, np.repeat(Y, 2, axis=0), tol=1e-8)

@@ -1,14 +1,17 @@
-"""Training and test rows of a model; said once for fit, score and verify."""
+"""Rows of tables: those that a model learns from, is tested on and predicts, and the columns that its kernel names."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.cli.shared.errors import fail, listed, no_column
+from mercer.kernels import Kernel
+from mercer.kernels.rules.pullback import On
 from mercer.machine.words import count
 
 if TYPE_CHECKING:
@@ -157,3 +160,127 @@ def _bytes(values: Any) -> bytes:
         return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
     missing = series.isna().to_numpy()
     return "\x1f".join("" if gone else str(value) for value, gone in zip(series, missing)).encode()
+
+
+ROWS = 20_000  # of a piece: tens of megabytes once it is encoded
+
+
+def pieces(source: str, format: str | None) -> Iterator[pd.DataFrame]:
+    """Return the pieces of a table."""
+    from mercer.tables import read_pieces
+
+    return read_pieces(source, ROWS, format=format)
+
+
+def inputs(model: Any, piece: pd.DataFrame, source: str, target: str | None) -> Any:
+    """Return what a model takes of a table: the columns that it was fitted to, in their order."""
+    from mercer.tables.cells import ABSENT
+
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        if getattr(model, "n_features_in_", None) is None:
+            fail(f"{type(model).__name__} takes no table of numbers, and cannot be applied to {name_of(source)}.")
+        X = piece.drop(columns=[target] if target in piece.columns else [])
+        if X.shape[1] != model.n_features_in_:
+            fail(f"{name_of(source)} has {X.shape[1]} columns; the model was fitted to {model.n_features_in_}.")
+        return X.to_numpy(dtype=np.float64)
+    if ABSENT in piece.attrs:  # of svmlight: what is not written is there all the same
+        return piece
+    if hasattr(model, "encoder_"):  # a column that was dropped is not missed
+        names = [column.name for column in model.encoder_.treatment_ if column.made]
+    for name in names:
+        if name not in piece.columns:
+            no_column(str(name), name_of(source), piece.columns, ", which the model was fitted to")
+    return piece[list(names)]
+
+
+def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[str, np.ndarray]:
+    """Return the columns of predictions of a piece.
+
+    Parameters
+    ----------
+    model, X
+        The model and its input.
+    what
+        "prediction", "proba", "margins" or "quantiles".
+    quantiles
+        Which ones.
+    """
+    found = {"prediction": np.asarray(model.predict(X))}
+    if what == "proba":
+        chances = model.predict_proba(X)
+        return found | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
+    if what == "margins":
+        values = np.asarray(model.decision_function(X))
+        if values.ndim == 1:
+            return found | {"margin": values}
+        return found | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
+    if what == "quantiles":
+        values = model.predict_quantiles(X, quantiles)
+        return found | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
+    return found
+
+
+def require(model: Any, what: str) -> None:
+    """Say that a model does not give what was asked for."""
+    method = {
+        "prediction": "predict",
+        "proba": "predict_proba",
+        "margins": "decision_function",
+        "quantiles": "predict_quantiles",
+    }[what]
+    if hasattr(model, method):
+        return
+    kind = "classifies" if hasattr(model, "classes_") else "predicts numbers"
+    other = {"proba": "--quantiles gives an interval", "margins": "--quantiles gives an interval"}
+    if what == "prediction":
+        fail(f"{type(model).__name__} predicts nothing.")
+    if what == "quantiles":
+        fail(f"--quantiles is for models that predict numbers; this {type(model).__name__} {kind}: take --proba.")
+    fail(f"--{what} is for classifiers that have it; this {type(model).__name__} {kind}: {other[what]}.")
+
+
+def placed(kernel: Any, encoder: Any, source: str) -> Any:
+    """Return a kernel with names of columns replaced by the places of what these became.
+
+    Parameters
+    ----------
+    kernel
+        A kernel such as `RBF(1.0).on("age")`; a class stays as it is.
+    encoder
+        A fitted `TableEncoder`.
+    source
+        What errors call the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import RBF, Linear
+    >>> from mercer.cli.shared.rows import placed
+    >>> from mercer.tables import TableEncoder
+    >>> people = pd.DataFrame({"age": [31.0, 33.0, 60.0], "job": ["smith", "baker", "clerk"]})
+    >>> placed(RBF(1.0).on("age") + Linear().on(["job"]), TableEncoder().fit(people), "people.csv")
+    RBF(scale=1.0).on([0]) + Linear().on([1, 2, 3])
+    """
+    if isinstance(kernel, On) and _names(kernel.columns):
+        made: dict[str, list[int]] = {}
+        place = 0
+        for column in encoder.treatment_:
+            made[column.name] = list(range(place, place + len(column.made)))
+            place += len(column.made)
+        wanted = _names(kernel.columns)
+        for name in wanted:
+            if not made.get(name):
+                no_column(name, source, [known for known, places in made.items() if places], ", which a kernel names,")
+        return On(kernel.base, [i for name in wanted for i in made[name]])
+    if not isinstance(kernel, Kernel):
+        return kernel
+    parts = {name: part for name, part in kernel._params().items() if isinstance(part, Kernel)}
+    return kernel.replace(**{name: placed(part, encoder, source) for name, part in parts.items()}) if parts else kernel
+
+
+def _names(columns: Any) -> list[str]:
+    """Return the names among columns; none where these are places."""
+    if isinstance(columns, str):
+        return [columns]
+    return [c for c in columns if isinstance(c, str)] if isinstance(columns, list | tuple) else []

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from mercer.cli.shared import terminal
-from mercer.cli.shared.output import size
+from mercer.cli.shared import output
+from mercer.cli.shared.output import indented, size
 from mercer.cli.shared.rows import Examples, name_of
 from mercer.cli.shared.scores import Score, baseline, within
-from mercer.cli.shared.terminal import indented
 from mercer.machine.words import count, seconds
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class Teller:
         if self.console is None:
             return
         self._section("Columns")
-        shown = terminal.table("column", "is", "and becomes")
+        shown = output.table("column", "is", "and becomes")
         shown.columns[0].overflow = shown.columns[2].overflow = "fold"
         for column in treatment[:_COLUMNS]:
             said = str(column.said).removeprefix(f"{column.name}: ").removeprefix("numbers from ")
@@ -95,7 +94,7 @@ class Teller:
         if model.interrupted_:
             self.console.print(indented(Text("This is the best so far: the search ended early.", style="yellow")))
         self._section("Kernel")
-        self.console.print(indented(terminal.tree(model.named_kernel_.proof())))
+        self.console.print(indented(output.tree(model.named_kernel_.proof())))
 
     def scores(
         self, model: Any, settings: Settings, learn: Examples, test: Examples | None, scores: list[Score]
@@ -104,7 +103,7 @@ class Teller:
         if self.console is None:
             return
         self._section("Scores")
-        shown = terminal.table("rows", "measure", "value", right=("value",))
+        shown = output.table("rows", "measure", "value", right=("value",))
         measure, sign = measure_name(model.scoring_), -1.0 if str(model.scoring_).startswith("neg_") else 1.0
         shown.add_row(f"{settings.cv} folds", measure, within(sign * model.best_score_, model.score_error_))
         honest = sign * model.honest_score_

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import rich
 
-from mercer.cli.shared.columns import placed
 from mercer.cli.shared.errors import sentence_of
+from mercer.cli.shared.files import interruptible, written
 from mercer.cli.shared.output import certificate_facts, plain, watched
-from mercer.cli.shared.outputs import interruptible, written
-from mercer.cli.shared.rows import Examples, answers, examples, name_of, read, split, strata
+from mercer.cli.shared.rows import Examples, answers, examples, name_of, placed, read, split, strata
 from mercer.cli.shared.scores import Score, scores_of
 from mercer.cli.shared.telling import Teller
 from mercer.machine.warn import warn

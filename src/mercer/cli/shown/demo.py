@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from mercer.cli.shared.errors import fail, guarded
+from mercer.cli.shared.files import Force, Output, is_model, is_report, require_outputs, written
 from mercer.cli.shared.options import examples
-from mercer.cli.shared.outputs import Force, Output, is_model, is_report, require_outputs, written
-from mercer.cli.shared.terminal import terminal
+from mercer.cli.shared.output import terminal
 
 EXAMPLES = examples("mercer demo", "mercer demo --out /tmp/demo")
 TARGET = "diagnosis"
@@ -72,7 +72,7 @@ def write_tables(out: Path) -> tuple[Path, Path]:
 
 def run(out: Path, quick: bool = False, force: bool = False) -> None:
     """Type the commands of the main job, one after the other, and end with the path of the report."""
-    from mercer.cli.shared.terminal import heading
+    from mercer.cli.shared.output import heading
     from mercer.cli.shown.lecture import show_lecture
 
     console = terminal()

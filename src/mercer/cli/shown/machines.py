@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 
 from mercer import plots
 from mercer.certify import Certificate
-from mercer.cli.shared import terminal
-from mercer.cli.shared.outputs import save_picture
-from mercer.cli.shared.terminal import code, facts, indented
+from mercer.cli.shared import output
+from mercer.cli.shared.files import save_picture
+from mercer.cli.shared.output import code, facts, indented
 from mercer.estimators import SVC
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.plots import style
@@ -73,14 +73,14 @@ def show_example(console: Console, name: str, out: Path) -> None:
     try:
         console.print(indented(margins(model.margins(X, y))))
     except ImportError as missing:
-        console.print(indented(terminal.error(missing)))
+        console.print(indented(output.error(missing)))
     draw_kernels(out / f"{name}_svc.png", name)
 
 
 def show_kernels(console: Console, out: Path) -> None:
     """Print what three kernels make of the two examples, and where the pictures are."""
     columns = ("C", "right", "width", "outside", "on it", "inside", "wrong")
-    shown = terminal.table("picture", "kernel", *columns, right=columns)
+    shown = output.table("picture", "kernel", *columns, right=columns)
     for name, C in PRICES.items():
         X, y = plots.LIFTS[name].sample()
         for i, kernel in enumerate(KERNELS):
@@ -114,7 +114,7 @@ def show_hard_margin(console: Console) -> None:
     try:
         SVC(C=math.inf, kernel=Linear()).fit(X, y)
     except Infeasible as refused:
-        console.print(indented(terminal.error(refused)))
+        console.print(indented(output.error(refused)))
 
 
 # -- tables -----------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def certificates(claim: Certificate, checked: Certificate) -> Table:
     converged                          yes                  yes
     """
     columns = ("claimed by the fit", "verified in float64")
-    shown = terminal.table("", *columns, right=columns)
+    shown = output.table("", *columns, right=columns)
     both = (claim, checked)
     shown.add_row("primal objective", *(f"{c.primal:.9g}" if c.primal > 1e6 else f"{c.primal:.7f}" for c in both))
     shown.add_row("dual objective", *(f"{c.dual:.9g}" if c.dual > 1e6 else f"{c.dual:.7f}" for c in both))
@@ -154,7 +154,7 @@ def certificates(claim: Certificate, checked: Certificate) -> Table:
 def margins(table: Any, each: int = 2) -> Table:
     """Return the first samples of each role from the table of `model.margins(X, y)`."""
     columns = ("sample", "alpha", "margin", "slack")
-    shown = terminal.table(*columns, "role", "kkt", right=(*columns, "kkt"))
+    shown = output.table(*columns, "role", "kkt", right=(*columns, "kkt"))
     for role in ROLES:
         for sample, row in table[table["role"] == role].head(each).iterrows():
             numbers = (f"{row[column]:.4f}" for column in columns[1:])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.certify import Certificate, Stop, combined
 from mercer.certify.representer import check_representer
 from mercer.estimators.regression.base import RepresenterModel, columns_of
-from mercer.estimators.shared.inputs import read_targets
+from mercer.estimators.shared.data import read_targets
 from mercer.estimators.shared.parameters import check_parameters, is_real
 from mercer.gram import Gram
 from mercer.gram.factor import eigen_factor

@@ -9,8 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.special import ndtri
 
-from mercer.features.spectral.frozen import check_frozen, describe, parameters, quantile_rule
-from mercer.features.spectral.law import SpectralLaw, check_dim, check_scale
+from mercer.features.spectral.law import (
+    SpectralLaw,
+    check_dim,
+    check_frozen,
+    check_scale,
+    describe,
+    parameters,
+    quantile_rule,
+)
 from mercer.features.spectral.matern import matern
 
 Floats = NDArray[np.float64]

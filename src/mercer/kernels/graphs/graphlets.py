@@ -10,10 +10,9 @@ from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.kernels.base import kernel
-from mercer.kernels.graphs.base import GraphKernel
-from mercer.kernels.graphs.union import Union, united
+from mercer.kernels.graphs.union import GraphKernel, Union, united
 from mercer.kernels.proof import Proof
-from mercer.kernels.rules.maps import Applied
+from mercer.kernels.rules.pullback import Applied
 from mercer.machine.lazy import cached_property
 from mercer.points import Pair, Points
 

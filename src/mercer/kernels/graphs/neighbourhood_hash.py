@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import check_integer, kernel
-from mercer.kernels.graphs.base import GraphKernel, check_bool
-from mercer.kernels.graphs.union import Arcs, united
+from mercer.kernels.graphs.union import Arcs, GraphKernel, check_bool, united
 from mercer.kernels.objects.fingerprints import Tanimoto
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points

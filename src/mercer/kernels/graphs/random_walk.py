@@ -11,8 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import eigs, eigsh
 
 from mercer.kernels.base import check_number, kernel
-from mercer.kernels.graphs.base import GraphKernel
-from mercer.kernels.graphs.union import Union, united
+from mercer.kernels.graphs.union import GraphKernel, Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 

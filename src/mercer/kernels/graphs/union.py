@@ -1,16 +1,19 @@
-"""Many graphs as one: the nodes, arcs, labels and attributes of all of them, one graph after the other."""
+"""Many graphs as one, their nodes, arcs, labels and attributes one after the other, and the base of their kernels."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from mercer.features.named import NamedFeatures
+from mercer.kernels.base import Kernel
 from mercer.machine.lazy import cached_property
-from mercer.points import Points
+from mercer.points import Pair, PointMap, Points
 from mercer.points.sets.graph import Graph
 from mercer.points.sets.named import hashed
 
@@ -145,3 +148,30 @@ def united(points: Points) -> Union:
     """Return points that are graphs as their union, which is made once."""
     union: Union = points.through(Read()).data
     return union
+
+
+class GraphKernel(Kernel):
+    """A kernel whose points are graphs, in any form that `Graph.of` reads."""
+
+    _of_objects: ClassVar[bool] = True
+
+
+class CountKernel(GraphKernel):
+    """The inner product of counts of named features."""
+
+    @property
+    @abstractmethod
+    def _map(self) -> PointMap:
+        """The map from graphs to their counts."""
+
+    def of(self, pair: Pair) -> Any:
+        return pair.through(self._map).dot
+
+    def feature_map(self) -> Any:
+        return NamedFeatures(self._map)
+
+
+def check_bool(owner: Any, name: str, value: Any) -> None:
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} of {type(owner).__name__} must be True or False; it is {value!r:.60}.")

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer.kernels.base import Kernel, check_integer, check_number, kernel
-from mercer.kernels.graphs.base import GraphKernel
-from mercer.kernels.graphs.union import Union, united
+from mercer.kernels.graphs.union import GraphKernel, Union, united
 from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.laplacian import Laplacian
 from mercer.points import Pair, Points

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import check_integer, kernel
-from mercer.kernels.graphs.base import CountKernel, check_bool
-from mercer.kernels.graphs.union import Union, united
+from mercer.kernels.graphs.union import CountKernel, Union, check_bool, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
 from mercer.points.sets.named import bags, copies, mixed, names, paired, sums

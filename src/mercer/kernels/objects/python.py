@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from mercer.kernels.base import Kernel, kernel
 from mercer.kernels.proof import Proof
-from mercer.kernels.rules.maps import Mapped
+from mercer.kernels.rules.pullback import Mapped
 from mercer.points import Pair
 
 

@@ -12,8 +12,8 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
-from mercer.kernels.rules.maps import Applied
-from mercer.kernels.vectors.cosine import Directions
+from mercer.kernels.rules.pullback import Applied
+from mercer.kernels.vectors.cosine import UnitVectors
 from mercer.machine.budget import Budget
 from mercer.points import Pair, Points
 from mercer.points.formulas.dual import number
@@ -45,7 +45,7 @@ class Kendall(Kernel):
     """
 
     def of(self, pair: Pair) -> Any:
-        return pair.through(Signs(pair.width)).through(Directions()).dot
+        return pair.through(Signs(pair.width)).through(UnitVectors()).dot
 
     def feature_map(self) -> Any:
         return make_pipeline(FunctionTransformer(Applied(Signs())), Normalizer())

@@ -1,15 +1,15 @@
-"""Kernels of local alignments, and the score of the best one."""
+"""Alignments of strings and series: kernels that sum over all of them, and similarities that look at the best one."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
-from mercer.kernels.strings.half import Half
-from mercer.points import Pair
-from mercer.points.sets.sequences import Recurrence, letters
+from mercer.points import Pair, PairRule, Points, diagonal
+from mercer.points.sets.sequences import Alignments, Recurrence, letters, series
 
 
 class Scored(Kernel):
@@ -128,5 +128,112 @@ class SmithWaterman(Scored):
         return self._axiom(
             "maximum",
             "a maximum over alignments need not be positive semidefinite; verdict(k, X) tests it.",
+            "unproven",
+        )
+
+
+@kernel
+class GlobalAlignment(Kernel):
+    r"""The sum over all alignments of two time series, of different lengths if need be (Cuturi, 2011).
+
+    .. math:: k(x, z) = \frac{K(x, z)}{\sqrt{K(x, x) K(z, z)}}, \quad
+              K(x, z) = \sum_{\pi} \prod_{(i, j) \in \pi} \kappa(x_i, z_j), \quad \kappa = \frac{G}{2 - G}
+
+    with G the Gaussian kernel of the given scale, over all ways to step through both series from beginning to end, by
+    one in either or in both. It is computed and normalized in logarithms. Points are arrays of numbers, or of rows of
+    numbers.
+
+    Parameters
+    ----------
+    scale
+        The scale of G, in the unit of the numbers.
+    divisible
+        True for the kernel above. With False kappa is G itself, and -2 scale^2 log K is the soft dynamic time warping
+        of the squared distances (Cuturi and Blondel, 2017), of which nothing is proven.
+
+    Examples
+    --------
+    >>> from mercer import GlobalAlignment
+    >>> GlobalAlignment(scale=1.0)([[0.0, 1.0, 2.0], [0.0, 0.0, 1.0, 2.0], [5.0]]).round(3)
+    array([[1.   , 0.711, 0.   ],
+           [0.711, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
+    """
+
+    _of_objects = True
+
+    scale: float = 1.0
+    divisible: bool = True
+
+    def _validate(self) -> None:
+        check_number(self, "scale", self.scale)
+
+    def of(self, pair: Pair) -> Any:
+        rule = Alignments(float(self.scale), bool(self.divisible))
+        strings = pair.through(series)
+        return strings.xp.exp(strings.compare(rule) - (strings.left(Half(rule)) + strings.right(Half(rule))))
+
+    def _proof(self) -> Proof:
+        if self.divisible:
+            return self._axiom(
+                "alignments",
+                "kappa / (1 + kappa) = G / 2 is positive semidefinite, which suffices (Cuturi, 2011); normalizing is a "
+                "rescaling.",
+            )
+        return self._axiom(
+            "alignments",
+            "of kappa = G it is not known whether kappa / (1 + kappa) is positive semidefinite; verdict(k, X) tests k.",
+            "unproven",
+        )
+
+
+@dataclass(frozen=True)
+class Half:
+    """rule(x, x) / 2 at each point."""
+
+    rule: PairRule
+
+    def __call__(self, points: Points) -> Any:
+        return diagonal(lambda pair: pair.compare(self.rule), points) / 2
+
+
+@kernel
+class EditSimilarity(Kernel):
+    r"""A similarity that decreases with Levenshtein's distance. It is not a kernel.
+
+    .. math:: k(x, z) = e^{-d(x, z) / s}
+
+    with d the least number of letters to insert, delete or replace. The distance is not conditionally negative definite
+    (Cortes, Haffner and Mohri, 2004), so that for some scales and strings there are negative eigenvalues; `verdict`
+    tests it on points, and `repair` mends it.
+
+    Parameters
+    ----------
+    scale
+        s, in letters.
+
+    Examples
+    --------
+    >>> from mercer import EditSimilarity
+    >>> EditSimilarity(scale=2.0)(["kitten", "sitting"]).round(4)  # 3 letters apart
+    array([[1.    , 0.2231],
+           [0.2231, 1.    ]])
+    """
+
+    _of_objects = True
+
+    scale: float = 2.0
+
+    def _validate(self) -> None:
+        check_number(self, "scale", self.scale)
+
+    def of(self, pair: Pair) -> Any:
+        strings = pair.through(letters)
+        return strings.xp.exp(strings.compare(Recurrence("edits")) * (-1.0 / float(self.scale)))
+
+    def _proof(self) -> Proof:
+        return self._axiom(
+            "edit distance",
+            "Levenshtein's distance is not conditionally negative definite; verdict(k, X) tests it on points.",
             "unproven",
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from mercer.kernels.base import Kernel, kernel
 from mercer.kernels.proof import Proof
-from mercer.kernels.vectors.cosine import Directions
+from mercer.kernels.vectors.cosine import UnitVectors
 from mercer.points import Pair
 from mercer.points.formulas.pair import norms
 
@@ -42,7 +42,7 @@ class ArcCosine(Kernel):
 
     def of(self, pair: Pair) -> Any:
         xp = pair.xp
-        unit = pair.through(Directions())
+        unit = pair.through(UnitVectors())
         apart, together = unit.sqdist(), unit.sqsum
         # Kahan's formula: exact near 0 and pi, where the arc cosine of an inner product loses half the digits.
         rest = math.pi - 2 * xp.atan2(xp.sqrt(apart), xp.sqrt(together))

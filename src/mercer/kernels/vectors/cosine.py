@@ -31,7 +31,7 @@ class Cosine(Kernel):
     """
 
     def of(self, pair: Pair) -> Any:
-        return pair.through(Directions()).dot
+        return pair.through(UnitVectors()).dot
 
     def feature_map(self) -> Any:
         return Normalizer()
@@ -41,7 +41,7 @@ class Cosine(Kernel):
 
 
 @dataclass(frozen=True)
-class Directions:
+class UnitVectors:
     """x / |x|, and 0 for x = 0."""
 
     def __call__(self, points: Points) -> Any:

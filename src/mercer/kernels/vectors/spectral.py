@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.features.spectral import MixtureLaw, ShiftedGaussian, as_law
-from mercer.features.spectral.frozen import describe, fingerprint, is_frozen
+from mercer.features.spectral.law import describe, fingerprint, is_frozen
 from mercer.kernels.base import check_number, kernel, written
 from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import Stationary

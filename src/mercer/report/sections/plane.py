@@ -10,14 +10,12 @@ from contourpy import FillType, contour_generator
 
 from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure
-from mercer.report.drawing.clock import Clock
 from mercer.report.drawing.scales import Linear, quantiles, spaced, span
 from mercer.report.drawing.svg import STEPS, Chart, path
 from mercer.report.drawing.words import clip, number, tick
-from mercer.report.machine import Machine
+from mercer.report.machine import Clock, Machine
+from mercer.report.sections.columns import averaged, groups
 from mercer.report.sections.data import as_numbers
-from mercer.report.sections.dependence import averaged
-from mercer.report.sections.importance import groups
 
 _PLACES = 26  # on each axis
 _POINTS = 260

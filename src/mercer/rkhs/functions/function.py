@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import array_api_compat
 import numpy as np
@@ -15,12 +15,9 @@ from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
-from mercer.points.state import Arrays
-from mercer.rkhs.functions import state
 from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
-from mercer.rkhs.functions.projection import Projected, project
 from mercer.rkhs.functions.pruning import Pruned, prune
-from mercer.rkhs.functions.sums import distances, inner, norms, values
+from mercer.rkhs.functions.sums import Projected, distances, inner, norms, project, values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -265,35 +262,6 @@ class RKHSFunction:
         function = RKHSFunction(self.kernel, taken(points, rows), like(A[:, 0], self.coefficients), self.offset)
         error, size = self.distance(function), self.norm()
         return Projected(function, error, error / size if size else 0.0)
-
-    # -- plain data -------------------------------------------------------------------------------------
-
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the function as plain data: a manifest that JSON can hold, and NumPy arrays by name.
-
-        No code is in it: kernels are named by their class (`mercer.kernels.register_kernel` for your own), and one that
-        holds a Python function is refused. `safetensors` or `numpy.savez` write the arrays.
-
-        Examples
-        --------
-        >>> import json
-        >>> import numpy as np
-        >>> from mercer import RBF, RKHSFunction
-        >>> f = RKHSFunction(RBF(scale=2.0), np.array([[0.0], [2.0]]), [1.0, -1.0], offset=0.5)
-        >>> manifest, arrays = f.to_state()
-        >>> sorted(arrays), json.dumps(manifest["kernel"])
-        (['coefficients', 'points'], '{"kernel": "RBF", "parameters": {"scale": 2.0}}')
-        >>> g = RKHSFunction.from_state(json.loads(json.dumps(manifest)), arrays)
-        >>> bool((g([[1.5]]) == f([[1.5]])).all())
-        True
-        """
-        return state.write(self, self.coefficients, {"offset": self.offset})
-
-    @classmethod
-    def from_state(cls, manifest: Any, arrays: Arrays) -> Self:
-        """Return the function that `to_state` wrote; its values are the same to the last bit."""
-        kernel, points, coefficients = state.read(cls, manifest, arrays)
-        return cls(kernel, points, coefficients, state.number(manifest, "offset"))
 
 
 def same_space(f: Any, g: Any) -> None:

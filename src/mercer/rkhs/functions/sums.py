@@ -1,20 +1,25 @@
-"""Sums of kernel functions: their values, inner products and norms, for coefficients of any size."""
+"""Sums of kernel functions: values, inner products and norms for coefficients of any size, and projections."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 
 from mercer.gram import Gram
 from mercer.kernels import Kernel
+from mercer.machine.budget import Budget
+from mercer.machine.lazy import cached_property
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
-from mercer.rkhs.functions.centres import doubled, merged, plain, size_of, taken
+from mercer.rkhs.functions.centres import doubled, first_equal, merged, plain, size_of, taken
 
 _TILE = 2**21  # kernel values held at a time where the coefficients are sparse
 _ROUNDING = {8: 1e-10, 4: 1e-6}  # of <f, f>, in units of the largest it could be, by bytes per kernel value
+_LARGE = 1e18  # coordinates whose squares float32 cannot hold
+_SMALL_BLOCK = 32  # support vectors per block below which all blocks are evaluated together
 
 
 def exponents(A: Any) -> Any:
@@ -37,6 +42,76 @@ def values(kernel: Kernel, X: Any, points: Any, A: Any) -> Any:
             f"{largest(A):.3g}. Divide the function by a number first."
         )
     return found
+
+
+class Expansion:
+    """f_c(x) = sum_i B_ic k(s_i, x), where the coefficients B are zero outside given blocks.
+
+    A block is a run of support vectors together with the coefficients of the functions that use them: one block for a
+    single function, one per class for the class pairs of a classifier.
+
+    Parameters
+    ----------
+    kernel
+        The kernel, resolved.
+    support
+        The support vectors s_i, in the order of the blocks.
+    blocks
+        One matrix (support vectors, functions) for each run, all with the same number of functions.
+    single
+        Whether float32 kernel values are enough: those of the fit were.
+    """
+
+    def __init__(self, kernel: Kernel, support: Any, blocks: list[np.ndarray], single: bool = False) -> None:
+        self.kernel = kernel
+        self.support = support
+        self.blocks = blocks
+        self.single = single
+
+    def sums(self, X: Any) -> np.ndarray:
+        """Return the sums over each block, (points of X, blocks, functions), in float64."""
+        points = Points(X)
+        parts, k = self._parts, self.kernel
+        if self.single and points.extent < _LARGE:
+            points = points.single()
+        if self._together and parts[0] is not None:
+            return self.sums_of_rows(Gram(k, points, parts[0]).dense())
+        out = np.zeros((len(points), len(self.blocks), self.blocks[0].shape[1]))
+        for i, (part, block) in enumerate(zip(parts, self.blocks, strict=False)):
+            if part is not None:
+                out[:, i] = Gram(k, points, part).matvec(block)
+        return out
+
+    def sums_of_rows(self, K: np.ndarray) -> np.ndarray:
+        """Return the same for similarities K (points, support vectors) that are given."""
+        out = np.empty((len(K), len(self.blocks), self.blocks[0].shape[1]))
+        start = 0
+        for i, block in enumerate(self.blocks):
+            np.matmul(K[:, start : start + len(block)], block, out=out[:, i])
+            start += len(block)
+        return out
+
+    # -- the support vectors, prepared once for all predictions -----------------------------------------
+
+    @property
+    def _together(self) -> bool:
+        """Whether blocks are so small that looking at each by itself would cost more than the kernel values."""
+        return len(self.blocks) > 1 and sum(map(len, self.blocks)) < _SMALL_BLOCK * len(self.blocks)
+
+    @cached_property
+    def _parts(self) -> list[Points | None]:
+        """The support vectors of each block, or all in one."""
+        sizes = [sum(map(len, self.blocks))] if self._together else [len(block) for block in self.blocks]
+        parts: list[Points | None] = []
+        for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
+            part = None
+            if size:
+                part = Points(Points(self.support).take(np.arange(stop - size, stop)).data, "support_vectors_")
+            parts.append(part.single() if part is not None and self.single else part)
+        return parts
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_parts"}
 
 
 def inner(kernel: Kernel, P: Any, A: Any, Q: Any, B: Any) -> np.ndarray:
@@ -154,3 +229,55 @@ def scaled(A: Any, exponent: Any) -> Any:
 def largest(A: Any) -> float:
     """Return the largest absolute coefficient."""
     return float(np.abs(A.data if sparse.issparse(A) else A).max(initial=0.0))
+
+
+class Projected(NamedTuple):
+    """What projecting found.
+
+    Attributes
+    ----------
+    function
+        The projection, a sum of kernel functions at the given points.
+    error
+        The distance in H of the function from its projection; one for each function of a vector.
+    relative
+        The same as a share of the norm.
+    """
+
+    function: Any
+    error: Any
+    relative: Any
+
+
+def project(kernel: Kernel, points: Any, values: np.ndarray, budget: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return points, and the coefficients of the functions in their span that have these values there.
+
+    Parameters
+    ----------
+    kernel, points
+        Whose kernel functions span the space; equal points count once.
+    values
+        Of the functions that are projected, (n, functions).
+    budget
+        Bytes that may be used.
+
+    Returns
+    -------
+    rows, coefficients
+        Which points are left, and their coefficients, (rows, functions): of the least squares solutions of K a = values
+        the shortest, without the directions in which K is rounding alone.
+    """
+    rows = np.unique(first_equal(points))
+    chosen = doubled(plain(taken(points, rows)))
+    n = len(rows)
+    limit = Budget.for_points(budget, n)
+    limit.require(24 * n * n, f"a projection on the span of {n} points", "project on fewer, or raise the budget.")
+    spectrum, U = eigh(np.asarray(Gram(kernel, chosen, budget=limit).dense(), dtype=np.float64), driver="evd")
+    rounding = n * np.finfo(np.float64).eps * max(float(spectrum[-1]), 0.0)
+    if spectrum[0] < -100 * rounding:
+        raise indefinite(kernel, f"the kernel matrix of the points has the eigenvalue {spectrum[0]:.6g}")
+    kept = spectrum > rounding
+    size = exponents(values[rows])
+    right = scaled(values[rows], -size)
+    inside = U[:, kept] @ ((U[:, kept].T @ right) / spectrum[kept, None])
+    return rows, np.ldexp(inside, size)

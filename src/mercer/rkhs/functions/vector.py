@@ -14,17 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from mercer.gram import gradient
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Linear
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
-from mercer.points.state import Arrays, damaged
-from mercer.rkhs.functions import state
 from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
 from mercer.rkhs.functions.function import RKHSFunction, same_space
-from mercer.rkhs.functions.projection import Projected, project
 from mercer.rkhs.functions.pruning import Pruned, prune
-from mercer.rkhs.functions.sums import distances, inner, norms, values
+from mercer.rkhs.functions.sums import Projected, distances, inner, norms, project, values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -344,22 +341,20 @@ class RKHSVector(Sequence[RKHSFunction]):
         error = self.distances(projected)
         return Projected(projected, error, _share(error, self.norms()))
 
-    # -- plain data -------------------------------------------------------------------------------------
-
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the functions as plain data, as `RKHSFunction.to_state` does."""
-        return state.write(self, self.coefficients, {"offsets": self.offsets.tolist()})
-
-    @classmethod
-    def from_state(cls, manifest: Any, arrays: Arrays) -> Self:
-        """Return the functions that `to_state` wrote; their values are the same to the last bit."""
-        kernel, points, coefficients = state.read(cls, manifest, arrays)
-        offsets = manifest.get("offsets")
-        if not isinstance(offsets, list) or not all(isinstance(b, float | int) for b in offsets):
-            raise damaged("its offsets are a list of numbers", offsets)
-        return cls(kernel, points, coefficients, offsets)
-
 
 def _share(error: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return errors as shares of norms; 0 of the function 0."""
     return np.divide(error, size, out=np.zeros_like(error), where=size > 0)
+
+
+def functions_of(kernel: Kernel, points: Any, A: Any, offsets: Any, single: bool) -> RKHSFunction | RKHSVector:
+    """Return the functions with coefficients A, (centres, functions): one by itself, or all as a vector."""
+    if single:
+        return RKHSFunction(kernel, points, A[:, 0], float(np.ravel(offsets)[0]))
+    return RKHSVector(kernel, points, A, offsets)
+
+
+def linear_functions(coef: Any, intercept: Any, single: bool) -> RKHSFunction | RKHSVector:
+    """Return w.x + b as functions of the linear kernel: w = sum_i a_i x_i has itself as its only centre."""
+    w = np.array(np.atleast_2d(coef), dtype=np.float64)
+    return functions_of(Linear(), w, np.eye(len(w)), intercept, single)

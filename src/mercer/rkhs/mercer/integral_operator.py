@@ -15,8 +15,7 @@ from mercer.gram.similarities import in_double, symmetric_part
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.points import Points
-from mercer.rkhs.mercer.measures import Measure, Rule
-from mercer.rkhs.mercer.quadrature import Nodes
+from mercer.rkhs.mercer.measures import Measure, Nodes, Rule
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 4 * _EPS

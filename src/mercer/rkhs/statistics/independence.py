@@ -15,15 +15,16 @@ from mercer.points import Points
 from mercer.rkhs.functions.centres import doubled, plain
 from mercer.rkhs.statistics.alignment import Alignment, dense_alignment, factored_alignment
 from mercer.rkhs.statistics.embedding import checked_kernel
-from mercer.rkhs.statistics.moments import Invariants, hollow_centred
 from mercer.rkhs.statistics.outcome import (
     HSICResult,
+    Invariants,
     Permuted,
     block_size_for,
     checked_count,
     checked_method,
     combined,
     divided,
+    hollow_centred,
     skewed,
 )
 

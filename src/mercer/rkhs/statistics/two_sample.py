@@ -11,8 +11,8 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.threads import cores, run
 from mercer.rkhs.statistics.embedding import Pooled
-from mercer.rkhs.statistics.moments import Invariants, hollow_centred
 from mercer.rkhs.statistics.outcome import (
+    Invariants,
     MMDResult,
     Permuted,
     block_size_for,
@@ -20,6 +20,7 @@ from mercer.rkhs.statistics.outcome import (
     checked_method,
     combined,
     divided,
+    hollow_centred,
     skewed,
 )
 

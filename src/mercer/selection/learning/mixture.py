@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, Stop, relative_gap
 from mercer.estimators import SVC, SVR, KernelMachine, KernelRidge
-from mercer.estimators.shared.inputs import read_anything, read_vectors
-from mercer.estimators.shared.kernel_names import compares_vectors
-from mercer.estimators.shared.labels import as_given
+from mercer.estimators.shared.classes import as_given
+from mercer.estimators.shared.data import read_anything, read_vectors
+from mercer.estimators.shared.parameters import compares_vectors
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.kernels import Kernel, parse_kernel

@@ -13,9 +13,8 @@ from mercer.kernels import Linear
 from mercer.machine.threads import within_limit
 from mercer.points import Points
 from mercer.solvers.control import Control
-from mercer.solvers.dual.many import solve
 from mercer.solvers.dual.problem import Offset, Solution, SVMDual
-from mercer.solvers.dual.small import solve_small
+from mercer.solvers.dual.solve import solve, solve_small
 from mercer.solvers.linear.interior import State, interior_point
 from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear.many import ManyRows, Sweeper, can_balance

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.certify import Stop
+from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each
-from mercer.solvers.systems.cg import Course, Indefinite, Precondition, Watch, refine
+from mercer.solvers.systems.cg import Indefinite, Precondition, Refinement, Watch, refine
 from mercer.solvers.systems.cholesky import Factor, diagnose, factorise, rounding, truncated
-from mercer.solvers.systems.products import Products
 
 if TYPE_CHECKING:
     from mercer.solvers.systems.system import Systems
@@ -124,7 +124,7 @@ class Equation:
         if single if known is None else known.values.dtype == np.float32:
             with suppress(np.linalg.LinAlgError):
                 factor = factorise(self.products, shift, self._buffer(m, np.float32)) if known is None else known
-                answer = self._corrected(factor, columns, self._few)
+                answer = self._corrected(factor, columns, self._few_corrections)
                 if answer.stopped != "slow":
                     s.factor = key, factor
                     return replace(answer, precision="float32")
@@ -145,13 +145,13 @@ class Equation:
         s.factor = key, known
         return answer
 
-    def _few(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
+    def _few_corrections(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
         return "slow" if iterations > _CORRECTIONS else self.watch(iterations, residual, columns)
 
     def _corrected(self, factor: Factor, columns: np.ndarray, watch: Watch) -> Answer:
         """Solve with a factor, and remove what rounding has left: the factor is an almost perfect preconditioner."""
         Y, shift = self.Y[:, columns], self.shift[:, columns]
-        course = Course(factor.solve(Y), np.full(len(columns), np.inf), 1, single=False)
+        course = Refinement(factor.solve(Y), np.full(len(columns), np.inf), 1, single=False)
         try:
             stopped = refine(
                 self.products, shift, Y, course, self.tol[columns], lambda _: lambda V, _: factor.solve(V), watch
@@ -193,21 +193,21 @@ class Equation:
     def iterative(self) -> Answer:
         """Solve by conjugate gradients; by a factor after all where that takes too long."""
         s = self.systems
-        course = Course(self.A, np.full(len(self.size), np.inf), 0, self._single())
+        course = Refinement(self.A, np.full(len(self.size), np.inf), 0, self._single())
 
         def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
             far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()
-            slow = far and s.dearer_than_a_factor(self.products, iterations, course.single)
+            slow = far and s.preconditioners.dearer_than_a_factor(self.products, iterations, course.single)
             return self.watch(iterations, residual, columns) or ("slow" if slow else None)
 
-        with one_thread_each(), s.coarsely(float(self.shift.min()) if course.single else 0.0):
+        with one_thread_each(), s.in_16_bits(float(self.shift.min()) if course.single else 0.0):
             try:
                 stopped = refine(self.products, self.shift, self.Y, course, self.tol, self._precondition, watch)
             except Indefinite:
                 stopped = "indefinite"
         if stopped in ("slow", "indefinite"):
             if s.automatic and s.fits:
-                s.pivoted = None
+                s.preconditioners.forget()
                 return self.dense()
             if self.strict:
                 raise Singular
@@ -224,18 +224,19 @@ class Equation:
         return (self.products.single or (held is not None and held.dtype == np.float32)) and least > 1e-6
 
     def _precondition(self, single: bool) -> Precondition:
-        s = self.systems
-        pivoted = s.low_rank(float(self.shift.min()), float(self.tol.min()), single, self.products is s.products)
-        least = 10 * rounding(s.products)
-        near = s.nearby(pivoted) if len(self.groups) == 1 and self.products is s.products else None
-        if near is not None:
-            precondition = near.precondition(np.maximum(self.shift[:, 0], least))
-            return lambda V, _: precondition(V)
-        floor = max(pivoted.trace / s.products.n, least)
-        ways = [
-            (columns, pivoted.precondition(np.maximum(self.shift[:, columns[0]], floor), self.products.rows))
-            for columns in self.groups
-        ]
+        s, rows = self.systems, self.products.rows
+        preconditioner = s.preconditioners.choose(
+            float(self.shift.min()), float(self.tol.min()), single, hold=rows is None, shifts=len(self.groups)
+        )
+        floor = max(float(preconditioner.left.mean()), 10 * rounding(s.products))
+        ways = []
+        for columns in self.groups:
+            shift = np.maximum(self.shift[:, columns[0]], floor)
+            if rows is not None:
+                everyone = np.full(s.products.n, np.inf)
+                everyone[rows] = shift
+                shift = everyone
+            ways.append((columns, preconditioner.inverse(shift, rows)))
         if len(ways) == 1:
             return lambda V, _: ways[0][1](V)
 

@@ -44,7 +44,7 @@ class RidgeProblem:
     intercept
         Whether b is free; else it is 0.
     start
-        Coefficients of a nearby solution, as Y.
+        Coefficients of the solution of a similar problem, as Y.
     """
 
     gram: Gram

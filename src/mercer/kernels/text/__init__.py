@@ -1,1 +1,0 @@
-"""Kernels written as text."""

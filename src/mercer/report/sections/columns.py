@@ -1,0 +1,325 @@
+"""Columns: how much worse the model is when the values of one are dealt out anew, and the prediction as a function of
+one, on average over the others (Friedman, 2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.machine.words import count
+from mercer.report.drawing.blocks import Figure, Figures, Prose, Section
+from mercer.report.drawing.scales import Bands, Linear, quantiles, spaced, span
+from mercer.report.drawing.svg import LETTER, Chart
+from mercer.report.drawing.words import clip, listed, number, percent
+from mercer.report.machine import Clock, Machine, pace
+from mercer.report.sections.data import as_numbers, in_order
+from mercer.report.story import Story
+
+_TURNS = 5
+_FEWEST, _MOST = 60, 2000
+_BARS = 16
+
+
+@dataclass
+class Importance:
+    """What the score loses without each column, mean and spread over the turns, and how far predictions move."""
+
+    names: list[str]
+    loss: np.ndarray
+    spread: np.ndarray
+    shift: np.ndarray
+    rows: int
+    turns: int
+    full: float
+    tested: bool
+
+    @property
+    def clear(self) -> np.ndarray:
+        """Which columns cost the score more than its noise: two standard errors of the mean over the turns."""
+        noise = 2 * self.spread / np.sqrt(self.turns)
+        return np.asarray((self.loss > noise) & (self.loss > 1e-3 * max(abs(self.full), 1e-3)))
+
+    @property
+    def order(self) -> np.ndarray:
+        """The columns from the one that matters most: by the score where that is clear, then by the predictions."""
+        return np.lexsort((-self.shift, -np.where(self.clear, self.loss, 0.0)))
+
+
+def groups(encoder: Any) -> dict[str, np.ndarray]:
+    """Return which columns of the encoded rows were made of each column of the table."""
+    found: dict[str, np.ndarray] = {}
+    done = 0
+    for column in encoder.treatment_:
+        if len(column.made):
+            found[str(column.name)] = np.arange(done, done + len(column.made))
+        done += len(column.made)
+    return found
+
+
+def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generator) -> Importance:
+    """Deal out the values of each column of the table anew, and look at the score.
+
+    An encoder treats rows one by one, so that dealing out a column and dealing out all that was made of it is the same;
+    the latter needs no encoding. The rows are as many as the time allows.
+    """
+    tested = story.test is not None and len(story.test[0]) > 1
+    frame, y = story.test if tested and story.test is not None else story.train
+    made = groups(machine.model.encoder_)
+    first = rng.permutation(len(y))[:_MOST]
+    Z, y = machine.encode(frame.iloc[first]), np.asarray(y)[first]
+    each = max(1e-9, pace(machine.values, Z))
+    afford = clock.left / (each * (len(made) + 1))  # rows that may be predicted for each column
+    turns = int(np.clip(afford / min(len(y), 300), 1, _TURNS))
+    rows = int(np.clip(afford / turns, min(_FEWEST, len(y)), len(y)))
+    Z, y = Z[:rows], y[:rows]
+    before = machine.values(Z)
+    full = machine.score_of(before, Z, y)
+    losses, shifts = np.full((2, len(made), turns), np.nan)
+    for turn in range(turns):
+        for i, columns in enumerate(made.values()):
+            if clock.out and turn:
+                break
+            dealt = Z.copy()
+            dealt[:, columns] = Z[rng.permutation(rows)][:, columns]
+            after = machine.values(dealt)
+            losses[i, turn] = full - machine.score_of(after, dealt, y)
+            shifts[i, turn] = np.abs(after - before).sum(axis=1).mean() / (2.0 if machine.classifies else 1.0)
+    done = np.isfinite(losses).sum(axis=1)
+    return Importance(
+        list(made),
+        np.nanmean(losses, axis=1),
+        np.nanstd(losses, axis=1),
+        np.nanmean(shifts, axis=1),
+        rows,
+        int(done.min()),
+        full,
+        tested,
+    )
+
+
+def importance_section(found: Importance, machine: Machine) -> Section:
+    """Return the section on the columns' importance."""
+    clear = [clip(found.names[i], 30) for i in found.order if found.clear[i]]
+    if clear:
+        lead = f"The score rests on {listed(clear, 3)}."
+    else:
+        lead = "No single column is indispensable: without any one of them the score stays within its noise."
+    where = "test rows" if found.tested else "training rows, since no others were kept aside"
+    note = (
+        f"Each column's values were dealt out anew among {found.rows:,} {where}, {count(found.turns, 'time')}. Columns "
+        "that tell the same stand in for each other: both then seem to matter little."
+    )
+    figures = [_losses(found, machine.measure)] if clear else []
+    figures.append(_shifts(found, machine))
+    return Section("importance", "Columns that matter", lead, [Figures(figures), Prose([note], quiet=True)])
+
+
+def _losses(found: Importance, measure: str) -> Figure:
+    shown = found.order[:_BARS]
+    title = f"Without {clip(found.names[shown[0]], 24)} the score falls by {number(found.loss[shown[0]], 2)}"
+    chart = _chart("importance", title, found, shown, found.loss)
+    low, high = found.loss[shown] - found.spread[shown], found.loss[shown] + found.spread[shown]
+    x = chart.across(*span([0.0, min(0.0, float(low.min())), float(high.max())], 0.03))
+    rows = _rows(chart, x, f"loss of {measure}", found, shown)
+    zero = float(x(0.0))
+    for place, i in enumerate(shown):
+        y = rows.middle(place)
+        hint = f"{found.names[i]}: {number(found.loss[i], 3)} ± {number(found.spread[i], 2)}"
+        chart.box(zero, rows.edge(place) + 4, float(x(found.loss[i])) - zero, rows.size - 8, "fill c0", hint)
+        if found.turns > 1:
+            ends = x(found.loss[i] + found.spread[i] * np.array([-1, 1]))
+            chart.whisker(float(ends[0]), y, float(ends[1]), y, "ink")
+    chart.whisker(zero, chart.y0, zero, chart.y1, "zero")
+    return Figure(title, chart.svg(), _rest(found, shown))
+
+
+def _shifts(found: Importance, machine: Machine) -> Figure:
+    shown = np.argsort(-found.shift, kind="stable")[:_BARS]
+    size, what = found.shift[shown[0]], "the prediction"
+    if machine.classifies:
+        what = "the probabilities"
+    first = clip(found.names[shown[0]], 24)
+    title = f"{first} moves {what} most: by {percent(size) if machine.classifies else number(size, 2)} on average"
+    chart = _chart("shift", title, found, shown, found.shift)
+    x = chart.across(0.0, float(size) * 1.03 or 1.0)
+    rows = _rows(chart, x, f"mean change of {what}", found, shown)
+    for place, i in enumerate(shown):
+        hint = f"{found.names[i]}: {number(found.shift[i], 3)}"
+        chart.box(chart.x0, rows.edge(place) + 4, float(x(found.shift[i])) - chart.x0, rows.size - 8, "fill c0", hint)
+    return Figure(title, chart.svg(), _rest(found, shown))
+
+
+def _chart(name: str, title: str, found: Importance, shown: np.ndarray, values: np.ndarray) -> Chart:
+    longest = max(len(clip(found.names[i], 22)) for i in shown)
+    said = "; ".join(f"{found.names[i]}: {number(values[i], 2)}" for i in shown)
+    return Chart(name, title, said, height=62 + 22 * len(shown), left=16 + 6.3 * longest)
+
+
+def _rows(chart: Chart, x: Linear, label: str, found: Importance, shown: np.ndarray) -> Bands:
+    rows = Bands(len(shown), chart.y1, chart.y0)
+    chart.axis_x(x, label, x.ticks(4))
+    chart.names_y(rows, [found.names[i] for i in shown], 22)
+    return rows
+
+
+def _rest(found: Importance, shown: np.ndarray) -> str:
+    more = len(found.names) - len(shown)
+    if not more:
+        return ""
+    return f"{count(more, 'column that matters', 'columns that matter')} less {'is' if more == 1 else 'are'} not shown."
+
+
+_PLACES = 24
+_LINES = 5  # classes that are drawn
+_NAMES = 12  # categories that are drawn
+
+
+@dataclass
+class Dependence:
+    """Mean predictions (places, outputs) with a column set to each of some values."""
+
+    name: str
+    kind: str
+    values: list[Any]
+    means: np.ndarray
+
+
+def averaged(machine: Machine, frame: Any, settings: dict[Any, list[Any]]) -> np.ndarray:
+    """Return the mean of the predictions over the rows of a table, with columns set to each of some values in turn.
+
+    An encoder treats columns one by one, so that only the columns that are set need to be encoded for each value.
+    """
+    size = len(next(iter(settings.values())))
+    one = frame.iloc[np.zeros(size, dtype=int)].reset_index(drop=True)
+    for label, values in settings.items():
+        one[label] = values
+    changed = machine.encode(one)
+    made = groups(machine.model.encoder_)
+    columns = np.concatenate([made[str(label)] for label in settings])
+    Z = np.tile(machine.encode(frame), (size, 1))
+    Z[:, columns] = np.repeat(changed[:, columns], len(frame), axis=0)
+    return machine.values(Z).reshape(size, len(frame), -1).mean(axis=1)
+
+
+def depend(machine: Machine, frame: Any, column: Any, background: int, rng: np.random.Generator) -> Dependence | None:
+    """Return how the prediction goes with one column of a table; None for kinds that have no order and no names."""
+    import pandas
+
+    labels = {str(label): label for label in frame.columns}
+    if str(column.name) not in labels:
+        return None
+    series = frame[labels[str(column.name)]]
+    if column.kind == "number":
+        numbers = as_numbers(series)
+        if not numbers.size:
+            return None
+        distinct = np.unique(numbers)
+        low, high = quantiles(numbers, [0.02, 0.98])
+        values = distinct if len(distinct) <= 12 else spaced(low, high, _PLACES)
+        if pandas.api.types.is_integer_dtype(series):
+            values = np.unique(np.round(values).astype(int))
+        settings: list[Any] = values.tolist()
+    elif column.kind in ("category", "ordered category", "yes/no"):
+        counts = series.dropna().value_counts()
+        counts = counts[counts > 0][:_NAMES]  # pandas counts levels that do not occur, too
+        settings = (counts.sort_index() if in_order(series) else counts).index.tolist()
+    else:
+        return None
+    if len(settings) < 2:
+        return None
+    rows = frame.iloc[rng.permutation(len(frame))[:background]]
+    means = averaged(machine, rows, {labels[str(column.name)]: settings})
+    return Dependence(str(column.name), str(column.kind), settings, means)
+
+
+def dependence_figures(
+    machine: Machine, frame: Any, columns: list[Any], clock: Clock, each: float, rng: np.random.Generator, most: int = 4
+) -> list[Figure]:
+    """Return pictures for the columns that matter most, as long as there is time.
+
+    `each` is the time that the prediction of a row takes.
+    """
+    figures: list[Figure] = []
+    for column in columns:
+        if len(figures) == most or (figures and clock.out):
+            break
+        share = clock.left / (most - len(figures))
+        background = int(np.clip(share / (each * _PLACES), 20, 200))
+        found = depend(machine, frame, column, background, rng)
+        if found is not None:
+            figures.append(_draw(found, machine, len(figures), min(background, len(frame))))
+    return figures
+
+
+def _draw(found: Dependence, machine: Machine, place: int, rows: int) -> Figure:
+    means, names = _outputs(found, machine)
+    what = (
+        "probability" + (f" of {clip(names[0], 18)}" if len(names) == 1 else "") if machine.classifies else "prediction"
+    )
+    low, high = float(means[:, 0].min()), float(means[:, 0].max())
+    title = f"{clip(found.name, 26)}: the {what} lies between {number(low, 2)} and {number(high, 2)}"
+    if len(names) > 1:
+        title = f"{clip(found.name, 26)}: the probability of each class"
+    note = f"Average over {count(rows, 'row')} in which this column is set to each value."
+    chart = Chart(f"depend{place}", title, note, height=320, top=34 if len(names) > 1 else 14)
+    if found.kind == "number":
+        _lines(chart, found, means, names, what)
+    else:
+        chart = _strokes(chart, found, means, names, what)
+    for i, name in enumerate(names if len(names) > 1 else []):
+        at = chart.x0 + i * (chart.x1 - chart.x0) / len(names)
+        chart.whisker(at, 16, at + 14, 16, f"key c{i}")
+        chart.text(at + 18, 20, clip(name, int((chart.x1 - chart.x0) / len(names) / LETTER) - 4), "tick", hint=name)
+    return Figure(title, chart.svg(), note)
+
+
+def _outputs(found: Dependence, machine: Machine) -> tuple[np.ndarray, list[str]]:
+    """Return what is drawn: the prediction, the second of two classes, or those of many that move most."""
+    if not machine.classifies:
+        return found.means, ["prediction"]
+    names = [str(c) for c in machine.classes]
+    if len(names) == 2:
+        return found.means[:, 1:], names[1:]
+    moving = np.sort(np.argsort(-np.ptp(found.means, axis=0), kind="stable")[:_LINES])
+    return found.means[:, moving], [names[i] for i in moving]
+
+
+def _lines(chart: Chart, found: Dependence, means: np.ndarray, names: list[str], what: str) -> None:
+    at = np.array(found.values, float)
+    x, y = chart.across(*span(at, 0.02)), chart.up(*span(means, 0.08))
+    chart.axis_y(y, what)
+    chart.axis_x(x, found.name)
+    for i in range(means.shape[1]):
+        chart.line(x(at), y(means[:, i]), f"c{i}")
+        if len(at) <= 12:
+            chart.dots(x(at), y(means[:, i]), f"c{i}", 3)
+
+
+def _strokes(chart: Chart, found: Dependence, means: np.ndarray, names: list[str], what: str) -> Chart:
+    order = np.argsort(-means[:, 0], kind="stable")
+    if found.kind == "ordered category":
+        order = np.arange(len(means))
+    labels = [str(found.values[i]) for i in order]
+    longest = max(len(clip(name, 20)) for name in labels)
+    top = chart.y1 + (14 if len(names) > 1 else 0)
+    made = Chart(
+        chart.name,
+        chart.title,
+        chart.description,
+        height=top + 50 + 21 * len(labels),
+        left=16 + 6.3 * longest,
+        top=top,
+    )
+    x, rows = made.across(*span(means, 0.06)), Bands(len(labels), made.y1, made.y0)
+    made.axis_x(x, f"{what}, by {clip(found.name, 24)}")
+    made.names_y(rows, labels, 20)
+    for place, i in enumerate(order):
+        y = rows.middle(place)
+        made.add("line", x1=made.x0, x2=made.x1, y1=y, y2=y, class_="grid")
+        hints = [f"{labels[place]}: {number(v)}" for v in means[i]]
+        for c, value in enumerate(means[i]):
+            made.dots([x(value)], [y], f"c{c}", 4.2, hints[c : c + 1])
+    return made
