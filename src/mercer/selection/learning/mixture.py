@@ -233,8 +233,10 @@ class KernelMixture(BaseEstimator):
         problem = Mixed(model, self.kernels_, self.spreads_, X, y, float(self.tol))
 
         def watch() -> str | None:
-            late = self.time_limit is not None and time.perf_counter() - began >= self.time_limit
-            return Stop.time(self.time_limit) if late else None
+            limit = self.time_limit
+            if limit is None or time.perf_counter() - began < limit:
+                return None
+            return Stop.time(limit)
 
         count = len(self.kernels_)
         found = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
