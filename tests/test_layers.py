@@ -136,6 +136,18 @@ def test_only_these_folders_know_the_core():
     assert knows <= {*CORE, "cli"}
 
 
+@pytest.mark.parametrize("name", ["solvers", "rkhs", "estimators", "tables", "selection"])
+def test_kernel_values_come_from_gram_alone(name):
+    """`Gram` is the seam at which another machine could compute them: above it nobody makes comparisons."""
+    found = []
+    for path in (SOURCE / name).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            known = isinstance(node, ast.ImportFrom) and any(alias.name == "Comparison" for alias in node.names)
+            if known or (isinstance(node, ast.Attribute) and node.attr in ("comparison", "Comparison")):
+                found.append(f"{path.relative_to(SOURCE)} line {node.lineno}")
+    assert not found
+
+
 def test_the_test_can_fail(tmp_path):
     (tmp_path / "bad.py").write_text(
         "from mercer import Gram\nfrom mercer.gram import Gram\ndef f():\n    import mercer.cli\n"

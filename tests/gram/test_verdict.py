@@ -11,7 +11,6 @@ import mercer as k
 from cases import each
 from mercer import Gram, verdict
 from mercer.gram.eigenpairs.lanczos import lanczos
-from mercer.gram.factor import partial_cholesky
 from samples import SAMPLES, of_vectors
 
 SMALL = "1 MB"  # too small for a dense matrix of 800 points
@@ -312,14 +311,6 @@ def test_an_invariant_subspace_ends_lanczos():
     assert ends.steps == 3
     assert ends.smallest == pytest.approx(-2)
     assert ends.floor == pytest.approx(-2)
-
-
-def test_partial_cholesky_ends_at_the_rank_even_with_duplicates():
-    X = np.repeat(np.random.default_rng(0).standard_normal((20, 3)), 10, axis=0)
-    K = k.RBF(scale=1.0)(X)
-    R = partial_cholesky(np.diag(K), lambda i: K[:, i], 100)
-    assert len(R) == 20
-    np.testing.assert_allclose(R.T @ R, K, atol=1e-12)
 
 
 @pytest.mark.long

@@ -351,3 +351,8 @@ def test_a_bar_goes_to_standard_error(capsys):
     with mercer.progress("strings"):
         mercer.Subsequence(2)(["abc", "bc"])
     assert capsys.readouterr().out == ""
+
+
+def test_shares_cover_everything_once():
+    for n in (1, 1023, 1024, 5001):
+        assert np.array_equal(np.concatenate([np.arange(n)[s] for s in threads.shares(n)]), np.arange(n))

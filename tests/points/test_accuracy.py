@@ -36,8 +36,8 @@ pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no w
 def pairs(request, monkeypatch):
     """Many pairs are worth a look for distances that may be taken from inner products; here few pairs are, too."""
     if request.param == "many pairs":
-        monkeypatch.setattr(comparison, "_MANY", 0)
-        monkeypatch.setattr(comparison, "_FEW", 1)
+        monkeypatch.setattr(comparison, "_MANY_PAIRS", 0)
+        monkeypatch.setattr(comparison, "_FEW_FEATURES", 1)
 
 
 def clouds(dtype, n=60, d=6):

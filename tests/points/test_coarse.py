@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from cases import each
 from mercer import RBF, Gram, Linear, Polynomial, _core
+from mercer.gram.products import Products
 from mercer.points import Coarse, Comparison, Points
 from mercer.points.coarse import whole
-from mercer.solvers.systems.products import Products
 
 needs_vnni = pytest.mark.skipif(not _core.has_coarse(), reason="the processor, or MERCER_ISA, lacks AVX-512 VNNI")
 

@@ -17,7 +17,7 @@ from mercer.losses import Norm
 from mercer.machine.files import placed
 from mercer.solvers import Control, SVMDual, solve
 from mercer.solvers.checkpoint import Checkpoint
-from mercer.solvers.dual.state import State
+from mercer.solvers.dual.problem import State
 
 PROBLEM = [np.arange(3.0), np.array([True])]
 N = 6

@@ -14,13 +14,25 @@ from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget
 from mercer.machine.lazy import cached_property
-from mercer.points import Comparison, Points
+from mercer.points import Comparison, Pair, Points
 
 Rows = slice | int | Any
+
+# Relative error of float32 values near points that lie far out, for callers that find what it does by other means: a
+# float64 residual, a gap computed again, an error that is measured. Elsewhere float32 values are far better.
+FORGIVEN = 1e-3
+_SAMPLE = 48  # points on which float32 is compared with float64
+_SINGLE_ERROR = 1e-5  # of the largest kernel value, up to which float32 values are good enough
+_SINGLE_SHARE = 1e-4  # of what distinguishes the kernel values from one another, likewise
+_STRIP = 256  # rows converted to another type at a time
 
 
 class Gram(LinearOperator):
     """The matrix K with K_ij = k(x_i, z_j), computed in blocks when and where it is asked for.
+
+    Whatever needs kernel values asks this class, and this class asks one object, `comparison`, for them: `dense`,
+    `block`, `diag` and `matvec` of two sets of points under the kernel's formula. Those four calls are what another
+    machine (a GPU, a cluster) would have to answer; parts, precisions, caches and held values are built on them.
 
     Parameters
     ----------
@@ -61,12 +73,38 @@ class Gram(LinearOperator):
     def __init__(self, kernel: Kernel, X: Any, Z: Any = None, budget: int | float | str | None = None) -> None:
         left = Points.of(X)
         right = None if Z is None or Z is X else Points.of(Z, "Z")
-        self.kernel = as_kernel(kernel).resolve(left)
+        self._compare(as_kernel(kernel).resolve(left), left, right, budget)
+
+    def _compare(
+        self,
+        kernel: Any,
+        left: Points,
+        right: Points | None,
+        budget: int | float | str | None = None,
+        formula: Any = None,
+        forgiving: bool = False,
+    ) -> None:
+        self.kernel = kernel
         self.left, self.right = left, left if right is None else right
-        self.comparison = Comparison(self.kernel.of, left, right)
-        self.given_budget = budget
+        self.comparison = Comparison(kernel.of, left, right, formula, FORGIVEN if forgiving else None)
+        self.given_budget, self.forgiving = budget, forgiving
         super().__init__(None, self.comparison.shape)
         self.dtype = self.comparison.dtype  # not through SciPy, which knows none of torch's
+
+    @classmethod
+    def of_formula(cls, of: Callable[[Pair], Any], left: Points, right: Points | None = None) -> Gram:
+        """Return the matrix of a function of pairs that is no kernel: a distance, an inner product.
+
+        Examples
+        --------
+        >>> from mercer.points import Points
+        >>> Gram.of_formula(lambda pair: pair.l1(), Points([[0.0], [3.0]])).fill()
+        array([[0., 3.],
+               [3., 0.]])
+        """
+        made = cls.__new__(cls)
+        made._compare(_PairFormula(of), left, right)
+        return made
 
     @cached_property
     def budget(self) -> Budget:
@@ -83,8 +121,84 @@ class Gram(LinearOperator):
         """Whether the core runs the formula."""
         return self.comparison.compiled
 
+    @property
+    def formula(self) -> Any:
+        """The traced formula of the kernel (`mercer.points.formulas.formula`); None where there is none."""
+        return self.comparison.formula
+
     def __repr__(self) -> str:
         return f"<{self.shape[0]} x {self.shape[1]} Gram matrix of {self.kernel!r}, {self.dtype}>"
+
+    # -- the same kernel elsewhere ----------------------------------------------------------------------
+
+    def on(self, left: Points, right: Points | None = None, forgiving: bool = False) -> Gram:
+        """Return the matrix of the same kernel, its formula traced already, on other points.
+
+        Parameters
+        ----------
+        left, right
+            The points; None on the right for those on the left.
+        forgiving
+            Whether values may be off by `FORGIVEN` of themselves near points that lie far out, in float32.
+        """
+        made = Gram.__new__(Gram)
+        made._compare(self.kernel, left, right, self.given_budget, self.comparison.formula, forgiving)
+        return made
+
+    def take(self, rows: slice | np.ndarray, cols: slice | np.ndarray | None = None) -> Gram:
+        """Return the matrix of some points, against some of the right points.
+
+        Where `cols` is None: of one set of points, of these among themselves; of two sets, against all on the right.
+
+        Examples
+        --------
+        >>> from mercer import Linear
+        >>> K = Gram(Linear(), [[1.0], [2.0], [3.0]])
+        >>> K.take(np.array([0, 2])).dense()
+        array([[1., 3.],
+               [3., 9.]])
+        """
+        left = self.left.take(rows)
+        if cols is None:
+            return self.on(left, None if self.symmetric else self.right, self.forgiving)
+        return self.on(left, self.right.take(cols), self.forgiving)
+
+    def against(self, points: Points) -> Gram:
+        """Return the matrix of the left points against other points."""
+        return self.on(self.left, points, self.forgiving)
+
+    def single(self, forgiving: bool = False) -> Gram:
+        """Return the matrix with values in float32; `forgiving` as for `on`."""
+        return self._at(self.left.single(), self.right.single(), forgiving)
+
+    def double(self) -> Gram:
+        """Return the matrix with values in float64, at float32 points taken for the float64 numbers that they are."""
+        return self._at(self.left.double(), self.right.double(), False)
+
+    def _at(self, left: Points, right: Points, forgiving: bool) -> Gram:
+        if left is self.left and right is self.right and forgiving == self.forgiving:
+            return self
+        return self.on(left, None if self.symmetric else right, forgiving)
+
+    @cached_property
+    def single_is_enough(self) -> bool:
+        """Whether float32 gives the values of this matrix of one set of points: measured on a few against float64.
+
+        Points that lie far from the origin compared with their distances lose them in float32, values that are all
+        nearly alike lose their differences, and some formulas amplify rounding: none can be told from the kernel alone.
+        """
+        points = self.left
+        if not self.compiled or points.dtype == np.float32:
+            return bool(points.dtype == np.float32)
+        some = self.take(np.unique(np.linspace(0, len(points) - 1, _SAMPLE).astype(np.intp)))
+        try:
+            rough = some.single().fill()
+        except FloatingPointError:
+            return False
+        exact = some.fill()
+        means = exact.mean(axis=0)
+        alike = np.abs(exact - means - means[:, None] + means.mean()).max()  # what is left when the offset has its part
+        return bool(np.abs(rough - exact).max() <= min(_SINGLE_ERROR * np.abs(exact).max(), _SINGLE_SHARE * alike))
 
     # -- parts of the matrix ----------------------------------------------------------------------------
 
@@ -104,6 +218,18 @@ class Gram(LinearOperator):
                 f"out must be a C-contiguous {n} x {m} array of {self.dtype}; it is {out.shape}, {out.dtype}."
             )
         return self.comparison.dense(out)
+
+    def fill(self, out: np.ndarray | None = None) -> Any:
+        """Return the whole matrix, in `out` of whichever float type, without asking the budget: the caller has planned.
+
+        Where nothing is given it is a new matrix of the type of the values.
+        """
+        if out is None or out.dtype == self.dtype:
+            return self.comparison.dense(out)
+        for i in range(0, len(out), _STRIP):
+            rows = slice(i, min(i + _STRIP, len(out)))
+            out[rows] = self.comparison.block(rows, slice(0, self.shape[1]))
+        return out
 
     def block(self, rows: Rows, cols: Rows) -> Any:
         """Return the values of some rows against some columns: slices, indices or boolean masks."""
@@ -154,6 +280,19 @@ class Gram(LinearOperator):
 
     matmat = _matvec = _matmat = matvec
 
+    def product(self, V: np.ndarray, precision: str | None = None) -> np.ndarray:
+        """Return K V in float64, for NumPy points, with V rounded to the precision of the kernel values.
+
+        Parameters
+        ----------
+        V
+            One vector or the columns of a matrix.
+        precision
+            "float32" (forgiving) or "float64"; None for that of this matrix.
+        """
+        K = self if precision is None else self.double() if precision == "float64" else self.single(forgiving=True)
+        return np.asarray(K.matvec(np.asarray(V, dtype=K.dtype)), dtype=np.float64)
+
     def rmatvec(self, x: Any) -> Any:
         """Return K' x."""
         return self.matvec(x) if self.symmetric else self._mirror.matvec(x)
@@ -165,17 +304,27 @@ class Gram(LinearOperator):
         return super().dot(x) if isinstance(x, LinearOperator) or np.isscalar(x) else self.matvec(x)
 
     @cached_property
-    def _mirror(self) -> Comparison:
-        return Comparison(self.kernel.of, self.right, self.left)
+    def _mirror(self) -> Gram:
+        return self.on(self.right, self.left, self.forgiving)
 
     def _adjoint(self) -> Gram:
-        return self if self.symmetric else Gram(self.kernel, self.right, self.left, self.given_budget)
+        return self if self.symmetric else self._mirror
 
     _transpose = _adjoint
 
     @property
     def _itemsize(self) -> int:
         return int(getattr(self.dtype, "itemsize", 8))
+
+
+class _PairFormula:
+    """A function of pairs in the place of a kernel."""
+
+    def __init__(self, of: Callable[[Pair], Any]) -> None:
+        self.of = of
+
+    def __repr__(self) -> str:
+        return repr(self.of)
 
 
 def _selection(index: Any, size: int) -> slice | np.ndarray:

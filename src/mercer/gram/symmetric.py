@@ -13,12 +13,10 @@ from mercer.gram.gram import Gram
 from mercer.gram.rows import times
 from mercer.gram.similarities import as_numpy, in_double
 from mercer.machine.lazy import cached_property
-from mercer.points import Comparison
 
-_FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; the error is measured
-_SAMPLE = 256  # points among which that is measured
+_SAMPLE = 256  # points among which the error of float32 is measured
 _LOW, _HIGH = 1e-30, 1e30  # values and their sums within these are within the range of float32
-_WIDE = 128  # features from which on computing a value takes longer than reading it
+_WIDE = 128  # features from which on computing a value takes longer than reading it from memory
 _SHARE = 3  # of the budget: one third may hold the matrix
 
 
@@ -90,16 +88,12 @@ class Symmetric:
 
     def _off(self, chosen: np.ndarray) -> np.ndarray:
         """Return what float32 makes wrong in the values between some points."""
-        gram = self.gram
-        of, formula = gram.kernel.of, gram.comparison.formula
-        rough = Comparison(of, gram.left.single().take(chosen), None, formula, _FORGIVEN).dense()
-        off = np.asarray(rough - Comparison(of, gram.left.take(chosen), None, formula).dense()) / self.scale
+        off = np.asarray(self._rough.take(chosen).fill() - self.gram.take(chosen).fill()) / self.scale
         return off if self._root is None else off * np.outer(self._root[chosen], self._root[chosen])
 
     @cached_property
-    def _rough(self) -> Comparison:
-        gram = self.gram
-        return Comparison(gram.kernel.of, gram.left.single(), None, gram.comparison.formula, _FORGIVEN)
+    def _rough(self) -> Gram:
+        return self.gram.single(forgiving=True)
 
     def hold(self) -> int:
         """Keep the values, if they fit their share of the budget, and return how many bytes that takes.
@@ -113,7 +107,7 @@ class Symmetric:
             return 0
         if gram.compiled and not (self.single and gram.left.width >= _WIDE):
             return 0
-        self._held = self._rough.dense() if self.single else np.asarray(gram.comparison.dense(), dtype=np.float64)
+        self._held = self._rough.fill() if self.single else np.asarray(gram.fill(), dtype=np.float64)
         return size
 
     def dense(self) -> np.ndarray:
@@ -130,11 +124,10 @@ class Symmetric:
 
     def columns(self, chosen: np.ndarray) -> np.ndarray:
         """Return some columns, not centred, in the precision that is rough."""
-        compared = self._rough if self.single else self.gram.comparison
         if self._held is not None:
             values = np.ascontiguousarray(self._held[chosen].T)
         else:
-            values = compared.block(slice(0, self.n), chosen)
+            values = (self._rough if self.single else self.gram).block(slice(0, self.n), chosen)
             values = values if isinstance(values, np.ndarray) else as_numpy(values)
         if self._root is None:
             return np.asarray(values / self.scale)
@@ -168,7 +161,7 @@ class Symmetric:
         return np.asarray(W - W.mean(axis=0))
 
     def _rounded(self, V: np.ndarray) -> np.ndarray:
-        return np.asarray(self._rough.matvec(V.astype(np.float32)), dtype=np.float64)
+        return self._rough.product(V)
 
     def _computed(self, V: np.ndarray) -> np.ndarray:
         like = self.gram.left

@@ -11,13 +11,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.certify import Certificate
-from mercer.estimators.shared.expansion import Expansion
 from mercer.estimators.svm.machine import Recheck
 from mercer.features.combine import ConstantColumn, Times
 from mercer.kernels import Kernel
 from mercer.kernels.rules.maps import Applied, Columns
 from mercer.rkhs import MercerExpansion, RKHSVector
 from mercer.rkhs.functions.centres import size_of
+from mercer.rkhs.functions.sums import Expansion
 
 # What models compute with, as arrays (or single numbers) that are finite.
 _NUMBERS: tuple[str, ...] = (

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from mercer.estimators.shared.kernel_names import FromMatrices
+from mercer.estimators.shared.parameters import FromMatrices
 from mercer.kernels import Kernel, register_kernel
 from mercer.kernels.state import NotRegistered
 
@@ -37,7 +37,7 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.kernels.graphs.weisfeiler_lehman": ("Copies", "Refined"),
     "mercer.points": ("Graph",),
     "mercer.estimators.svm.machine": ("Recheck",),
-    "mercer.estimators.shared.expansion": ("Expansion",),
+    "mercer.rkhs.functions.sums": ("Expansion",),
     "mercer.estimators.unsupervised.kernel_cca": ("SecondView",),
     "mercer.rkhs.statistics.density": (
         "GaussianWindow",

@@ -1,6 +1,6 @@
 """Sets of points, and what a kernel may ask about pairs of them."""
 
-from mercer.points.coarse import Coarse
+from mercer.points.coarse import Bands, Coarse
 from mercer.points.comparison import Comparison, diagonal
 from mercer.points.formulas.formula import Formula, Untraceable, trace
 from mercer.points.formulas.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
@@ -8,6 +8,7 @@ from mercer.points.sets.graph import Graph
 from mercer.points.sets.points import Points
 
 __all__ = [
+    "Bands",
     "Block",
     "Coarse",
     "Comparison",

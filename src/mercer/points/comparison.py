@@ -16,23 +16,22 @@ from mercer.points.formulas import formula as symbolic
 from mercer.points.formulas.conditioning import gain
 from mercer.points.formulas.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
 from mercer.points.formulas.program import STAT, compile_formula
-from mercer.points.sets.centred import Centred
-from mercer.points.sets.compressed import Compressed
+from mercer.points.sets.operands import Centred, Compressed
 from mercer.points.sets.points import Points, is_foreign
 
 _BAND: int = _core.BAND  # rows a thread takes at a time
 _INLINE = 40_000  # pairs below which a second thread costs more than it brings
 _TILE = 1 << 19  # pairs in a block that is evaluated by array operations
-_SHARES = 4  # such blocks for each core, at least, where there are many pairs
-_ROWS = 16  # of a block, at least: a rule for two sets of points prepares each set
+_TILES_PER_CORE = 4  # such blocks for each core, at least, where there are many pairs: the last ones even out
+_LEAST_ROWS = 16  # of a block, at least: a rule for two sets of points prepares each set
 # Differences may be squared before they are scaled while both stay within these (values below, scales above).
 _SAFE = {np.dtype(np.float32): (1e15, 1e-12), np.dtype(np.float64): (1e140, 1e-140)}
 
 # Relative errors of values that distances by inner products may cause, far below what is promised (1e-5, 1e-12).
 _HARMLESS = {np.dtype(np.float32): 4e-6, np.dtype(np.float64): 2e-13}
-_MANY = 40_000  # pairs from which on it pays to look for a centre
+_MANY_PAIRS = 40_000  # pairs from which on it pays to look for a centre
 _NEAR = 0.5  # share of |x|^2 + |z|^2 below which sparse points, if it matters, are compared by differences
-_FEW = 4  # features of which differences cost no more than products
+_FEW_FEATURES = 4  # features of which differences cost no more than products
 
 Rows = slice | np.ndarray
 _ALL = slice(0, None)
@@ -174,7 +173,7 @@ class Comparison:
         The points are moved to a common centre first. The error is a few units of the largest squared norm, however
         small the distance is; what the formula makes of it must be harmless.
         """
-        many = len(self.left) * len(self.right) >= _MANY
+        many = len(self.left) * len(self.right) >= _MANY_PAIRS
         errors = {
             path: self._harmless_error(gain(formula, path), *sides)
             for path, sides in views.items()
@@ -188,7 +187,7 @@ class Comparison:
             return None
         if _any_sparse(left, right):
             error = _double_error(*(p.compressed(self.dtype) for p in (left, right)))
-        elif self._dense_alike(left, right) and left.width >= _FEW:
+        elif self._dense_alike(left, right) and left.width >= _FEW_FEATURES:
             centre = _between(left, right).centre
             x, z = left.centred(centre), right.centred(centre)
             units = units_of_error(*_sums(x)) + (centre is not None)  # the centring rounds, too
@@ -231,7 +230,7 @@ class Comparison:
         x, z = left.vectors, right.vectors
         d = left.width
         kind, weight = STAT[leaf.kind], self._weight(leaf, d)
-        many = len(left) * len(right) >= _MANY
+        many = len(left) * len(right) >= _MANY_PAIRS
         if leaf.kind == "dot" and many and self._dense_alike(left, right) and left.centred(None).thin is not None:
             return kind, d, left.centred(None).thin, right.packed, None
         x = np.ascontiguousarray(x, dtype=self.dtype)
@@ -244,7 +243,7 @@ class Comparison:
     def _sparse_operand(self, leaf: symbolic.StatLeaf, left: Points, right: Points) -> tuple[Any, ...]:
         d, weight = left.width, self._weight(leaf, left.width)
         x, z = left.compressed(self.dtype), right.compressed(self.dtype)
-        many = len(left) * len(right) >= _MANY
+        many = len(left) * len(right) >= _MANY_PAIRS
         norms = None
         if leaf.kind == "sqdist" and weight is None and leaf not in self._extreme:
             norms = x.norms, z.norms, max(x.radius, z.radius), 0.0 if leaf.path in self.inexact else _NEAR
@@ -339,7 +338,7 @@ class Comparison:
     def _spans(self, n: int, m: int) -> list[tuple[int, int]]:
         height = max(1, _TILE // m)
         if n * m > _INLINE and not self.foreign:  # so that each core has some, of whatever cost they are
-            height = min(height, max(_ROWS, -(-n // (_SHARES * cores()))))
+            height = min(height, max(_LEAST_ROWS, -(-n // (_TILES_PER_CORE * cores()))))
         return [(r, min(r + height, n)) for r in range(0, n, height)]
 
     def matvec(self, v: Any) -> Any:

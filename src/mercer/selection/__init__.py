@@ -1,6 +1,5 @@
 """Selection: which kernel, and how much of it (M14)."""
 
-from mercer.estimators.shared.choosing import register_chooser
 from mercer.selection.automatic.account import Account
 from mercer.selection.automatic.call import auto
 from mercer.selection.automatic.choice import choose_kernel
@@ -25,5 +24,3 @@ __all__ = [
     "learn_kernel",
     "scales",
 ]
-
-register_chooser(choose_kernel)

@@ -1,8 +1,7 @@
 """Solvers: from a problem to a solution with its certificate."""
 
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.dual.many import solve
-from mercer.solvers.dual.planning import plan
-from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
+from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual, plan
+from mercer.solvers.dual.solve import solve
 
 __all__ = ["Control", "Infeasible", "Progress", "SVMDual", "Solution", "plan", "solve"]

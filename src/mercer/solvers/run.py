@@ -48,6 +48,12 @@ def history_table(rows: Iterable[Sequence[float]], known: str = "dual") -> np.nd
     return np.array(full, dtype=HISTORY)
 
 
+def history_tables(problems: Iterable[Iterable[Sequence[float]]], known: str = "dual") -> Any:
+    """Return the table of one problem, or a tuple with those of several; see `history_table`."""
+    tables = tuple(history_table(rows, known) for rows in problems)
+    return tables[0] if len(tables) == 1 else tables
+
+
 class Run:
     """What changes while a problem is solved, by however many solvers that takes.
 
@@ -135,6 +141,10 @@ class Run:
     def refusal(self, why: str) -> ValueError:
         """Return the error that says why the checkpoint is not taken."""
         return self._checkpoint.refusal(why)
+
+    def save(self, **state: Any) -> None:
+        """Write the checkpoint if the last one is old."""
+        self._checkpoint.write_now_and_then(**state)
 
     def end(self, finished: bool, **state: Any) -> None:
         """Remove the checkpoint of a finished run; write that of another now."""

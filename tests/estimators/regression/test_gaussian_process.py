@@ -627,7 +627,7 @@ def test_a_period_is_found():
 
 
 def test_a_long_search_leaves_variances_ready(monkeypatch):
-    monkeypatch.setattr(gp_posterior, "_MANY", 100)
+    monkeypatch.setattr(gp_posterior, "_TRIANGLE_POINTS", 100)
     points = np.linspace(0, 6, 150)[:, None]
     target = np.sin(points[:, 0]) + 0.1 * rng.normal(size=150)
     kernel = 1.0 * RBF(scale=0.3)

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import load_iris, make_moons
 
 from mercer.estimators import SVC, SVR, KernelMachine
-from mercer.estimators.shared.loss_names import NAMES, named_loss
+from mercer.estimators.shared.parameters import LOSS_NAMES, named_loss
 from mercer.kernels import RBF, Linear
 from mercer.losses import (
     Ball,
@@ -87,7 +87,7 @@ def test_counts_are_those_of_scikit_learn():
 # -- targets ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LOSS_NAMES)
 def test_every_loss_by_its_name_is_fitted_verified_and_the_right_kind_of_model(name):
     target = named_loss(name).target
     y = {"real": Y, "label": np.where(LABELS, "yes", "no"), "class": LABELS + 5, "count": COUNTS}[target]
@@ -118,7 +118,7 @@ _BEGINS = {"one linear": "ridge", "Newton": "newton", "the SVM solver": "dual", 
 @pytest.mark.skipif(not PAGE.exists(), reason="there is no documentation beside a wheel")
 def test_the_page_names_every_loss_with_its_solver():
     rows = dict(re.findall(r'^\| "(\w+)" \|.*\| (\w+) \|$', PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert tuple(sorted(rows)) == tuple(sorted(NAMES))
+    assert tuple(sorted(rows)) == tuple(sorted(LOSS_NAMES))
     for name, solver in rows.items():
         y = {"real": Y, "label": LABELS, "class": LABELS, "count": COUNTS}[named_loss(name).target]
         plan = KernelMachine(KERNEL, name).fit(X, y).plan_

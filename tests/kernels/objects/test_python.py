@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import PolynomialFeatures
 
-from mercer.estimators.shared.kernel_names import FromMatrices
+from mercer.estimators.shared.parameters import FromMatrices
 from mercer.gram import Gram
 from mercer.kernels import RBF, FromFeatures, FromFunction, Linear, Polynomial
 from samples import letter_counts, shared_letters, squares, vectors, words

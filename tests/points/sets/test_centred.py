@@ -5,7 +5,7 @@ import pytest
 
 from mercer.kernels import RBF, Cauchy, Linear, Polynomial
 from mercer.points import Comparison, Points
-from mercer.points.sets.centred import Centred, padded
+from mercer.points.sets.operands import Centred, padded
 
 FLOATS = (np.float32, np.float64)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import _core
-from mercer.points.sets.paths import path_counts
+from mercer.points.sets.graph import path_counts
 
 RIGHT = {"starts": [0, 3], "arc_starts": [0, 1, 3, 4], "target": [1, 0, 2, 1], "label": [0, 0, 1]}
 

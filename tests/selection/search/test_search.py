@@ -29,7 +29,7 @@ from mercer.selection import default_grid, scales
 from mercer.selection.search.halving import nested
 from mercer.selection.search.machines import Machines
 from mercer.solvers import Control
-from mercer.solvers.dual.whole import Whole
+from mercer.solvers.dual.smo import WholeMatrixSMO
 
 TIMES = {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}
 KERNELS = [RBF(1.0), RBF(4.0), Laplacian(5.0)]
@@ -464,7 +464,7 @@ def test_nothing_runs_on_after_an_error_or_an_interruption(monkeypatch, jobs):
 
 def test_ctrl_c_inside_a_solver_ends_the_search_and_not_that_fit_alone(monkeypatch):
     X, y = cancer()
-    calls, ordinary = [], Whole._advance
+    calls, ordinary = [], WholeMatrixSMO.advance
 
     def interrupted(self):
         calls.append(self)
@@ -472,7 +472,7 @@ def test_ctrl_c_inside_a_solver_ends_the_search_and_not_that_fit_alone(monkeypat
             raise KeyboardInterrupt
         return ordinary(self)
 
-    monkeypatch.setattr(Whole, "_advance", interrupted)
+    monkeypatch.setattr(WholeMatrixSMO, "advance", interrupted)
     grid = {"kernel": KERNELS, "C": [0.1, 1.0]}
     with pytest.warns(ConvergenceWarning, match="interrupted after 4 of"):
         search = KernelSearchCV(SVC(), None, grid, cv=3, exhaustive=True, budget="1 MB", refit=False).fit(X, y)

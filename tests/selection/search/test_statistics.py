@@ -24,7 +24,7 @@ KERNELS = [
 @each("kernel", KERNELS, ids=repr)
 def test_values_are_those_of_the_kernel(kernel, dtype):
     X = np.random.default_rng(0).normal(size=(300, 7)).astype(dtype)
-    found = Statistics(Points(X), 10**8).values(Gram(kernel, X).comparison)
+    found = Statistics(Points(X), 10**8).values(Gram(kernel, X))
     assert found is not None
     assert found.dtype == dtype
     wanted = kernel(X.astype(np.float64))
@@ -36,7 +36,7 @@ def test_points_that_are_near_keep_their_distance():
     """Distances far below the lengths of the points, which inner products alone would lose."""
     X = 1e3 + 1e-3 * np.random.default_rng(0).normal(size=(200, 5))
     kernel = RBF(1e-3)
-    found = Statistics(Points(X), 10**8).values(Gram(kernel, X).comparison)
+    found = Statistics(Points(X), 10**8).values(Gram(kernel, X))
     np.testing.assert_allclose(found, kernel(X), rtol=1e-6, atol=1e-9)
 
 
@@ -44,15 +44,15 @@ def test_what_is_not_shared_is_left_to_the_kernel():
     X = np.random.default_rng(0).normal(size=(50, 3))
     kept = Statistics(Points(X), 10**8)
     for kernel in (RBF((1.0, 2.0, 3.0)), RBF(1.0).on([0, 1])):
-        assert kept.values(Gram(kernel, X).comparison) is None
-    assert Statistics(Points(X), 100).values(Gram(RBF(1.0), X).comparison) is None  # no room
-    assert shared_kinds(Gram(RBF(1.0) + Linear(), X).comparison) == {"sqdist", "dot"}
+        assert kept.values(Gram(kernel, X)) is None
+    assert Statistics(Points(X), 100).values(Gram(RBF(1.0), X)) is None  # no room
+    assert shared_kinds(Gram(RBF(1.0) + Linear(), X)) == {"sqdist", "dot"}
 
 
 def test_values_that_are_not_finite_are_explained_by_the_kernel():
     X = np.full((10, 1), 1e30, np.float32)
     X[:5] *= -1
-    assert Statistics(Points(X), 10**8).values(Gram(Polynomial(3), X).comparison) is None
+    assert Statistics(Points(X), 10**8).values(Gram(Polynomial(3), X)) is None
 
 
 @pytest.mark.parametrize("features", [4, 200], ids=["narrow", "wide"])

@@ -1,14 +1,12 @@
 """Blocks and products of the matrix in each of its forms against the same numbers held as one array."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial
 from mercer.points import Points
-from mercer.solvers.dual.matrix import Cached, Held, Streamed, single_is_enough
+from mercer.solvers.dual.matrix import Cached, Held, Streamed
 
 N = 90
 X = np.random.default_rng(0).normal(size=(N, 4))
@@ -104,41 +102,3 @@ def test_no_columns_give_nothing():
     for matrix, _ in forms(RBF()):
         if not isinstance(matrix, Streamed):
             assert not matrix.product(None, np.arange(0), np.zeros(0)).any()
-
-
-# -- float32 ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_ordinary_points_may_be_compared_in_float32(kernel):
-    assert single_is_enough(Gram(kernel, X))
-
-
-@pytest.mark.parametrize("shift", [1e5, 1e7])
-def test_points_far_from_the_origin_may_not(shift):
-    """float32 keeps seven digits: what distinguishes these points is in the last ones."""
-    gram = Gram(RBF(1.0), X + shift)
-    rough, exact = Gram(RBF(1.0), gram.left.single()).dense(), gram.dense()
-    assert np.abs(rough - exact).max() > 1e-5
-    assert not single_is_enough(gram)
-
-
-def test_values_that_float32_cannot_hold_may_not():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert not single_is_enough(Gram(Linear(), X * 1e39))
-
-
-def test_values_that_are_all_nearly_alike_may_not():
-    """A wide RBF is 1 everywhere; its differences are what a classifier sees."""
-    assert not single_is_enough(Gram(RBF(1e4), X))
-
-
-def test_float32_points_are_what_they_are():
-    assert single_is_enough(Gram(RBF(1.0), (X + 1e5).astype(np.float32)))
-    assert single_is_enough(Gram(FromFunction(dot), X.astype(np.float32)))
-
-
-def test_python_kernels_stay_as_they_are():
-    assert not single_is_enough(Gram(FromFunction(dot), X))
-    assert not single_is_enough(Gram(FromFunction(lambda a, b: float(a == b)), ["a", "b"]))

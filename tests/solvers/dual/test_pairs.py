@@ -7,7 +7,7 @@ import pytest
 
 from mercer import RBF, SVC, Gram, Polynomial
 from mercer.solvers import Control, SVMDual, solve
-from mercer.solvers.dual.many import pairs_of_classes, solve_pairs
+from mercer.solvers.dual.solve import pairs_of_classes, solve_pairs
 
 
 def made(sizes, d=6, seed=0):

@@ -48,7 +48,7 @@ def test_conjugate_gradients_never_promise_too_much():
 
 
 def test_a_smooth_kernel_goes_through_its_rank(monkeypatch):
-    monkeypatch.setattr(gp_posterior, "_MANY", 100)
+    monkeypatch.setattr(gp_posterior, "_TRIANGLE_POINTS", 100)
     kernel = 1.0 * RBF(scale=4.0)
     points = Points(np.linspace(-3, 3, 400)[:, None])
     new = Points(np.linspace(-4, 4, 300)[:, None])
@@ -67,7 +67,7 @@ def test_a_smooth_kernel_goes_through_its_rank(monkeypatch):
 
 
 def test_digits_do_not_depend_on_what_was_asked_before(monkeypatch):
-    monkeypatch.setattr(gp_posterior, "_MANY", 100)
+    monkeypatch.setattr(gp_posterior, "_TRIANGLE_POINTS", 100)
     kernel, points = 1.0 * RBF(scale=4.0), Points(np.linspace(-3, 3, 400)[:, None])
     few, many = (Points(np.linspace(-4, 4, n)[:, None]) for n in (20, 300))
     factor = Evidence(points, np.zeros((400, 1))).factor(kernel, 0.01).values

@@ -42,7 +42,7 @@ def test_rounding_of_a_large_kernel_is_not_taken_for_what_is_left(amplitude):
 
 def test_what_is_not_certain_is_not_claimed(monkeypatch):
     """With much left out the values are rough; the bound knows."""
-    monkeypatch.setattr(gp_rank, "_LEFT", 10.0)
+    monkeypatch.setattr(gp_rank, "_TRACE_LEFT", 10.0)
     X, T = rng.normal(size=(400, 3)), 2 * rng.normal(size=(300, 3))
     kernel = 1.0 * RBF(scale=2.0)
     low = LowRank.of(Gram(kernel, X), 0.1, 300)

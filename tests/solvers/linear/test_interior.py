@@ -113,7 +113,7 @@ def test_proximal_steps_and_interior_points_agree(regression, C):
     problem = made(regression=regression, C=C)
     gaps = []
     for method in (interior_point, proximal):
-        state = method(problem, State(problem), Control(tol=1e-7, max_iter=500), 1e-7)
+        state = method(problem, State(problem, Control(tol=1e-7, max_iter=500)), 1e-7)
         assert state.stopped == "converged"
         gaps.append(problem.primal(state.v, problem.slack(problem.rows.times(state.v))))
     assert gaps[0] == pytest.approx(gaps[1], rel=3e-7)
@@ -122,9 +122,9 @@ def test_proximal_steps_and_interior_points_agree(regression, C):
 def test_rounded_hinges_tend_to_hinges():
     problem = made(n=500)
     best = solve_linear(problem, Control(tol=1e-9)).certificate.primal
-    values, state = [], State(problem)
+    values, state = [], State(problem, Control(tol=1e-9))
     for width in (1.0, 0.3, 0.1, 0.03, 0.01):
-        smoothed(problem, state.afresh(), Control(tol=1e-9, max_iter=200), 1e-9, width)
+        smoothed(problem, state.afresh(200), 1e-9, width)
         values.append(problem.primal(state.v, problem.slack(problem.rows.times(state.v))) - best)
     assert -1e-6 < values[-1] < 0.01 * values[0] + 1e-6
     assert values[0] > 0
@@ -286,7 +286,7 @@ def test_an_interrupt_leaves_the_best_so_far(monkeypatch, sample):
 
 def test_newton_on_squared_hinges_needs_few_steps():
     problem = made(n=5000, squared=True)
-    state = squared_newton(problem, State(problem), Control(), 1e-10)
+    state = squared_newton(problem, State(problem, Control()), 1e-10)
     assert state.stopped == "converged"
     assert state.steps <= 15
 

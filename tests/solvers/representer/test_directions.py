@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import RBF
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers.control import Control
 from mercer.solvers.representer import directions
 from mercer.solvers.representer.directions import Directions, _Model
 from mercer.solvers.representer.squared_norm import Task
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 STRENGTH = 0.05
@@ -93,7 +93,7 @@ def test_a_step_may_end_near_the_minimum_of_the_model(loss, intercept, monkeypat
         counts.append(0)
         task = at(loss, intercept)[0]  # whose preconditioner has learnt nothing yet
         found = Directions(task, np.ones(len(a)))
-        found.systems.rank = 4
+        found.systems.preconditioners.rank = 4
         step, offset, _ = found.find(task, v, a, r, 1e-12, share, value)
         gains.append(gain(step, offset))
     assert counts[0] < counts[1] < counts[2]
@@ -132,7 +132,7 @@ def test_the_gap_of_the_model_is_that_of_its_dual(intercept):
 def test_rough_systems_take_fewer_products_as_the_preconditioner_learns(monkeypatch):
     task, _, v, a, r = at(SquaredHinge(), False, n=3000)
     found = Directions(task, np.ones(len(a)))
-    found.systems.rank = 20
+    found.systems.preconditioners.rank = 20
     counts = []
     product = Products.__call__
 

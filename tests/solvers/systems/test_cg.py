@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Laplacian
-from mercer.solvers.systems.cg import Course, Indefinite, iterate, refine
-from mercer.solvers.systems.products import Products
+from mercer.gram.products import Products
+from mercer.solvers.systems.cg import Indefinite, Refinement, iterate, refine
 
 RNG = np.random.default_rng(0)
 
@@ -60,7 +60,7 @@ def test_float32_is_corrected_to_any_tolerance():
     Y, shift = RNG.standard_normal((300, 2)), np.full((300, 2), 0.05)
     products = Products(gram)
     assert products.single
-    course = Course(np.zeros((300, 2)), np.full(2, np.inf))
+    course = Refinement(np.zeros((300, 2)), np.full(2, np.inf))
     assert refine(products, shift, Y, course, 1e-12, lambda single: plain, never) == "converged"
     assert course.single
     assert len(course.history) > 2  # float32 alone does not go so far
@@ -76,7 +76,7 @@ def test_gives_up_float32_where_it_does_not_help():
     products.single = True
     inverse = np.linalg.inv(gram.dense() + 1e-6 * np.eye(100))
     Y = RNG.standard_normal((100, 1))
-    course = Course(np.zeros((100, 1)), np.full(1, np.inf))
+    course = Refinement(np.zeros((100, 1)), np.full(1, np.inf))
     tries = []
 
     def precondition(single):
@@ -90,7 +90,7 @@ def test_gives_up_float32_where_it_does_not_help():
 
 def test_says_when_rounding_ends_it():
     products = Products(Gram(Laplacian(scale=1.0), RNG.standard_normal((50, 2))))
-    course = Course(np.zeros((50, 1)), np.full(1, np.inf), single=False)
+    course = Refinement(np.zeros((50, 1)), np.full(1, np.inf), single=False)
     Y = RNG.standard_normal((50, 1))
     stopped = refine(products, np.zeros((50, 1)), Y, course, 1e-30, lambda _: plain, never)
     assert stopped.startswith("rounding errors")
@@ -99,7 +99,7 @@ def test_says_when_rounding_ends_it():
 
 def test_what_the_listener_says_ends_it():
     products = Products(Gram(RBF(scale=1.0), RNG.standard_normal((50, 2))))
-    course = Course(np.zeros((50, 1)), np.full(1, np.inf))
+    course = Refinement(np.zeros((50, 1)), np.full(1, np.inf))
     seen = []
 
     def watch(iterations, residual, columns):

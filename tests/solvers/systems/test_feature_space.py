@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Linear, Polynomial, Precomputed
+from mercer.gram.products import Products
 from mercer.solvers.systems.feature_space import FeatureSpace
-from mercer.solvers.systems.products import Products
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 2))

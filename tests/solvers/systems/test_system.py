@@ -12,6 +12,7 @@ from mercer.solvers import Control
 from mercer.solvers.systems import equation
 from mercer.solvers.systems import system as module
 from mercer.solvers.systems.equation import Singular
+from mercer.solvers.systems.preconditioners import choice
 from mercer.solvers.systems.system import Systems
 
 RNG = np.random.default_rng(0)
@@ -182,8 +183,8 @@ def test_limits_return_the_best_so_far():
 
 
 def test_a_slow_run_ends_with_a_factor(monkeypatch):
-    monkeypatch.setattr(module, "_DENSE", 10)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_FACTOR_POINTS", 10)
+    monkeypatch.setattr(choice, "_FACTOR_PATIENCE", 0.0)
     systems = Systems(Gram(Laplacian(scale=0.3), np.repeat(X, 2, axis=0)), Control(), rank=2)
     assert systems.method == "cg"
     answer = systems.solve(1e-7, np.repeat(Y, 2, axis=0), tol=1e-8)

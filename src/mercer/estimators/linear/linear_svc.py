@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -12,13 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.estimators.linear.machine import LinearMachine, SparseWeights
-from mercer.estimators.shared.inputs import refuse_words
-from mercer.estimators.shared.labels import Labels, as_given
+from mercer.estimators.shared.classes import Labels, as_given
+from mercer.estimators.shared.data import refuse_words
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import linear_table, linear_tube_table, zones
-from mercer.estimators.shared.parameters import is_real
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.parameters import Rules, check_parameters, is_real, one_of, with_parameters
 
 
+@with_parameters
 class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):
     r"""Linear support vector classification with a free offset.
 
@@ -85,38 +87,19 @@ class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):
     ((3, 4), True, True)
     """
 
-    _losses = ("hinge", "squared_hinge")
+    _: KW_ONLY
+    loss: str = "hinge"
+    class_weight: Any = None
+    penalty: str = "l2"
+    multi_class: str = "ovr"
 
-    def __init__(
-        self,
-        *,
-        loss: str = "hinge",
-        C: float = 1.0,
-        tol: float = 1e-5,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        penalty: str = "l2",
-        multi_class: str = "ovr",
-        dual: Any = "auto",
-        intercept_scaling: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.penalty = penalty
-        self.multi_class = multi_class
-        self.dual = dual
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    _losses = ("hinge", "squared_hinge")
+    _rules: ClassVar[Rules] = {
+        **LinearMachine._rules,
+        "loss": one_of(*_losses),
+        "penalty": (lambda v: v in ("l2", "l1"), "'l2' or 'l1'"),
+        "multi_class": (lambda v: v in ("ovr", "crammer_singer"), "'ovr' or 'crammer_singer'"),
+    }
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
@@ -135,12 +118,7 @@ class LinearSVC(SparseWeights, ClassifierMixin, Labels, LinearMachine):
         -------
         self
         """
-        self._check()
-        for name, allowed in (("penalty", ("l2", "l1")), ("multi_class", ("ovr", "crammer_singer"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} of LinearSVC must be {' or '.join(map(repr, allowed))}."
-                )
+        check_parameters(self)
         if self.multi_class == "crammer_singer" and self.penalty == "l1":
             raise ValueError(
                 "penalty='l1' of LinearSVC goes with multi_class='ovr'; the machine of Crammer and Singer has the "
@@ -268,6 +246,7 @@ def _classes(y: np.ndarray) -> np.ndarray:
 # -- linear support vector regression, up to millions of rows ---------------------------------------------
 
 
+@with_parameters
 class LinearSVR(RegressorMixin, LinearMachine):
     r"""Linear support vector regression with a free offset.
 
@@ -304,55 +283,21 @@ class LinearSVR(RegressorMixin, LinearMachine):
     (array([2.]), array([1.]))
     """
 
-    _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
+    _: KW_ONLY
+    loss: str = "epsilon_insensitive"
+    epsilon: float = 0.1
 
-    def __init__(
-        self,
-        *,
-        loss: str = "epsilon_insensitive",
-        epsilon: float = 0.1,
-        C: float = 1.0,
-        tol: float = 1e-5,
-        fit_intercept: bool = True,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        dual: Any = "auto",
-        intercept_scaling: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.dual = dual
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
+    _rules: ClassVar[Rules] = {
+        **LinearMachine._rules,
+        "loss": one_of(*_losses),
+        "epsilon": (lambda v: is_real(v) and 0 <= v < math.inf, "a finite number >= 0"),
+    }
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Find w and b.
-
-        Parameters
-        ----------
-        X
-            A matrix of float32 or float64, dense or sparse; it is not copied.
-        y
-            A number for each row.
-        sample_weight
-            A weight for each row, at least 0.
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        if not is_real(self.epsilon) or not 0 <= self.epsilon < math.inf:
-            raise ValueError(f"epsilon={self.epsilon!r} of LinearSVR must be a finite number >= 0.")
+        """Find w and b; X and sample_weight are those of `LinearSVC.fit`, y has a number for each row."""
+        check_parameters(self)
         data, targets = self._read(X, y, reset=True)
         self.coef_ = self._fit(data, targets, sample_weight, X, y)[0]
         return self

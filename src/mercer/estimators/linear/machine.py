@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import numbers
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,48 +11,51 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.certify import Certificate, combined
-from mercer.estimators.shared.expansion import linear_functions
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.parameters import Unnecessary, is_real, warn_unnecessary
-from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
-from mercer.estimators.shared.ranges import finite
+from mercer.certify import Certificate, Stop, combined
+from mercer.estimators.shared.data import positive_weights
+from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
+from mercer.estimators.shared.parameters import (
+    FINITE_PRICE,
+    Rules,
+    Unnecessary,
+    with_parameters,
+)
+from mercer.estimators.svm.machine import Recheck
+from mercer.rkhs.functions.vector import linear_functions
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.linear.crammer_singer import Classes, solve_crammer_singer
 from mercer.solvers.linear.problem import LinearProblem, LinearSolution
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.verify import check_crammer_singer, check_linear
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 _STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
 
 
+@with_parameters
 class LinearMachine(CallbackSupportMixin, BaseEstimator):
     """What `LinearSVC` and `LinearSVR` share."""
 
-    _losses: tuple[str, str]  # the plain one and the squared one
+    _: KW_ONLY
+    C: float = 1.0
+    tol: float = 1e-5
+    fit_intercept: bool = True
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    dual: Any = "auto"
+    intercept_scaling: float = 1.0
+    random_state: Any = None
+
+    _losses: ClassVar[tuple[str, str]]  # the plain one and the squared one
     _few_weights = False  # whether |w|_1 is the penalty
+    _rules: ClassVar[Rules] = {"C": (FINITE_PRICE[0], f"{FINITE_PRICE[1]} (SVC has hard margins)")}
     _unnecessary: ClassVar[Unnecessary] = {
         "dual": ("auto", "the solver is chosen by the shape of X, and its answer is proven by both problems"),
         "intercept_scaling": (1.0, "the offset is not penalised"),
         "random_state": (None, "nothing is random"),
     }
-
-    def _check(self) -> None:
-        """Raise ValueError, naming the parameter and its value, unless every parameter is in its domain."""
-        name = type(self).__name__
-        if not is_real(self.C) or not 0 < self.C < math.inf:
-            raise ValueError(f"C={self.C!r} of {name} must be a finite number > 0 (SVC has hard margins).")
-        if self.loss not in self._losses:
-            raise ValueError(f"loss={self.loss!r} of {name} must be one of {', '.join(map(repr, self._losses))}.")
-        if not is_real(self.tol) or not 0 < self.tol < 1:
-            raise ValueError(f"tol={self.tol!r} of {name} must be a relative duality gap with 0 < tol < 1.")
-        if not isinstance(self.max_iter, numbers.Integral) or isinstance(self.max_iter, bool) or self.max_iter < -1:
-            raise ValueError(f"max_iter={self.max_iter!r} of {name} must be a whole number >= 0, or -1 for no limit.")
-        if self.time_limit is not None and not (is_real(self.time_limit) and self.time_limit > 0):
-            raise ValueError(f"time_limit={self.time_limit!r} of {name} must be a number of seconds > 0, or None.")
-        warn_unnecessary(self)
 
     def _weighted(self, X: Any, y: np.ndarray, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Return the samples that count and C times their weights."""
@@ -83,11 +85,11 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         self.n_iter_ = max(s.certificate.iterations for s in solutions)
         self._certificates = [s.certificate for s in solutions]
         self._alphas = [s.alpha for s in solutions]
-        self._history = [s.history for s in solutions]
+        self._history = [list(map(tuple, s.history)) for s in solutions]
         self.intercept_ = np.array([s.b for s in solutions]).reshape(-1)
         coef = np.vstack([s.w for s in solutions])
         certificate = self.certificate_
-        if certificate.stopped != "converged":
+        if certificate.stopped != Stop.CONVERGED:
             warn_unfinished(certificate.stopped, certificate.relative_gap, self.tol)
         return coef
 
@@ -98,12 +100,36 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         seconds = max(c.seconds for c in self._certificates)
         return combined(self._certificates, seconds=seconds, check=Recheck(self))
 
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return the certificate, recomputed from the training data."""
+        alphas = self._alphas
+        X, y = self._read(X, y, reset=False)
+        X, y, cost = self._weighted(X, y, sample_weight)
+        if X.shape[0] != alphas[0].shape[1]:
+            raise ValueError(
+                f"the model was fitted to {alphas[0].shape[1]} samples of positive weight and X has {X.shape[0]}; "
+                "verify with the X, y and sample_weight of the fit."
+            )
+        problems, w, b = self._problems(y, cost), self._weights(), np.atleast_1d(self.intercept_)
+        terms = {"intercept": bool(self.fit_intercept), "tol": self._certificates[0].tol}
+        if "codes" in problems[0]:
+            if len(w) == 1:  # of two classes the difference is kept
+                w, b = np.vstack([-0.5 * w, 0.5 * w]), np.array([-0.5, 0.5]) * b
+            codes = problems[0]["codes"]
+            return check_crammer_singer(X, w=w, b=b, codes=codes, cost=problems[0]["cost"], beta=alphas[0], **terms)
+        terms |= {"squared": self.loss == self._losses[1], "few_weights": self._few_weights}
+        return combined(
+            [
+                check_linear(X, w=w[i], b=float(b[i]), alpha=alphas[i], **problem, **terms)
+                for i, problem in enumerate(problems)
+            ]
+        )
+
     @property
     def history_(self) -> Any:
         """The course of the fit: fields steps, primal, dual, gap, support and seconds; for several problems a tuple."""
         check_is_fitted(self, "_history")
-        tables = tuple(map(history_table, self._history))
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables(self._history)
 
     def _weights(self) -> np.ndarray:
         """Return w, a row for each machine, dense."""
@@ -134,37 +160,6 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class Recheck:
-    """Recomputes the certificate of a fitted linear model from its training data."""
-
-    def __init__(self, model: LinearMachine) -> None:
-        self.model = model
-
-    def __call__(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        model, alphas = self.model, self.model._alphas
-        X, y = model._read(X, y, reset=False)
-        X, y, cost = model._weighted(X, y, sample_weight)
-        if X.shape[0] != alphas[0].shape[1]:
-            raise ValueError(
-                f"the model was fitted to {alphas[0].shape[1]} samples of positive weight and X has {X.shape[0]}; "
-                "verify with the X, y and sample_weight of the fit."
-            )
-        problems, w, b = model._problems(y, cost), model._weights(), np.atleast_1d(model.intercept_)
-        terms = {"intercept": bool(model.fit_intercept), "tol": model._certificates[0].tol}
-        if "codes" in problems[0]:
-            if len(w) == 1:  # of two classes the difference is kept
-                w, b = np.vstack([-0.5 * w, 0.5 * w]), np.array([-0.5, 0.5]) * b
-            codes = problems[0]["codes"]
-            return check_crammer_singer(X, w=w, b=b, codes=codes, cost=problems[0]["cost"], beta=alphas[0], **terms)
-        terms |= {"squared": model.loss == model._losses[1], "few_weights": model._few_weights}
-        return combined(
-            [
-                check_linear(X, w=w[i], b=float(b[i]), alpha=alphas[i], **problem, **terms)
-                for i, problem in enumerate(problems)
-            ]
-        )
 
 
 _has_weights = available_if(lambda self: getattr(self, "kernel", None) is None)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.certify import Certificate, combined
-from mercer.estimators.shared.expansion import linear_functions
-from mercer.estimators.shared.inputs import positive_weights, refuse_words
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, positive, whole
-from mercer.estimators.shared.ranges import finite, whole_fit
+from mercer.certify import Certificate, Stop, combined
+from mercer.estimators.shared.data import positive_weights, refuse_words
+from mercer.estimators.shared.fitting import finite, whole_fit
+from mercer.estimators.shared.parameters import (
+    BOOLEAN,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    one_of,
+    whole,
+    with_parameters,
+)
 from mercer.estimators.svm.machine import Recheck
 from mercer.machine.budget import Budget
+from mercer.rkhs.functions.vector import linear_functions
 from mercer.solvers.control import Control, warn_unfinished
 from mercer.solvers.linear.ridge import CentredRows, solve_linear_ridge
 from mercer.solvers.linear.verify import check_ridge
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 _TYPES = [np.float64, np.float32]
 _THEIRS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")  # scikit-learn's ways to the same w
@@ -42,6 +51,7 @@ def is_strength(value: Any) -> bool:
     )
 
 
+@with_parameters
 class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression with a penalty on the squared weights, solved on its smaller side.
 
@@ -109,37 +119,24 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ('dual', True)
     """
 
+    alpha: Any = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    solver: str = "auto"
+    budget: int | float | str | None = None
+    positive: bool = False
+    max_iter: int | None = None
+    tol: float = 1e-4
+    copy_X: bool = True  # noqa: N815
+    random_state: Any = None
+
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "solver": (lambda v: isinstance(v, str) and v in _SOLVERS, f"one of {', '.join(map(repr, _SOLVERS))}"),
-        "positive": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "solver": one_of(*_SOLVERS),
+        "positive": BOOLEAN,
         "max_iter": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None for no limit"),
-        "tol": (lambda v: positive(v) and v < 1, "a relative duality gap with 0 < tol < 1"),
     }
     _unnecessary: ClassVar[Unnecessary] = {"random_state": (None, "nothing is random")}
-
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        budget: int | float | str | None = None,
-        positive: bool = False,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        copy_X: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.budget = budget
-        self.positive = positive
-        self.max_iter = max_iter
-        self.tol = tol
-        self.copy_X = copy_X
-        self.random_state = random_state
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
@@ -223,8 +220,8 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _reason(self, claim: Certificate, steps: int) -> str:
         """Return why a target was left before its tolerance."""
         if claim.converged:
-            return "converged"
-        return f"max_iter={self.max_iter} reached" if steps == self.max_iter else "rounding errors"
+            return Stop.CONVERGED
+        return Stop.steps(self.max_iter) if steps == self.max_iter else Stop.ROUNDING
 
     @property
     def certificate_(self) -> Certificate:
@@ -242,11 +239,10 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def history_(self) -> Any:
         """The end of the fit as a table of one row; one table for each of several targets."""
         check_is_fitted(self, "_certificates")
-        tables = tuple(
-            history_table([(c.iterations, c.primal, c.dual, c.relative_gap, int(np.count_nonzero(w)), self._seconds)])
+        return history_tables(
+            [(c.iterations, c.primal, c.dual, c.relative_gap, int(np.count_nonzero(w)), self._seconds)]
             for c, w in zip(self._certificates, np.atleast_2d(self.coef_), strict=True)
         )
-        return tables[0] if len(tables) == 1 else tables
 
     @finite
     def predict(self, X: Any) -> np.ndarray:

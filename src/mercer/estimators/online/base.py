@@ -14,19 +14,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from mercer.estimators.linear.machine import SparseWeights
-from mercer.estimators.shared.expansion import found_functions, linear_functions
-from mercer.estimators.shared.inputs import FAR, positive_weights, read_anything
-from mercer.estimators.shared.kernel_names import NAMES, compares_vectors, named_kernel
-from mercer.estimators.shared.labels import Labels, as_given, shown
-from mercer.estimators.shared.ranges import finite
+from mercer.estimators.shared.classes import Labels, as_given, shown
+from mercer.estimators.shared.data import FAR, positive_weights, read_anything
+from mercer.estimators.shared.fitting import finite
+from mercer.estimators.shared.parameters import KERNEL_NAMES, compares_vectors, named_kernel
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.warn import warn
 from mercer.points import Points
+from mercer.rkhs.functions.vector import functions_of, linear_functions
 from mercer.solvers.online.iterate import Coefficients, Iterate, Vector
 
-_NAMES = tuple(name for name in NAMES if name != "precomputed")
+_NAMES = tuple(name for name in KERNEL_NAMES if name != "precomputed")
 
 
 class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
@@ -158,7 +158,7 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
             w = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
             return linear_functions(w, self.intercept_, single)
         centres = [] if self._centres is None else self._centres
-        return found_functions(self.kernel_, centres, self.dual_coef_.T, self.intercept_, single)
+        return functions_of(self.kernel_, centres, self.dual_coef_.T, self.intercept_, single)
 
     @finite
     def decision_function(self, X: Any) -> np.ndarray:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined, product, why_indefinite, with_duality, without_duality
+from mercer.certify import Certificate, combined, product, relative_gap, why_indefinite, with_duality, without_duality
 from mercer.estimators.online.base import OnlineClassifier
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import online_table, zones
-from mercer.estimators.shared.parameters import is_real
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.parameters import is_real, with_parameters
+from mercer.estimators.svm.machine import Recheck
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.online.iterate import Vector
 from mercer.solvers.online.pegasos import Watched, objectives, pegasos
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 
+@with_parameters
 class Pegasos(OnlineClassifier):
     r"""The support vector machine by stochastic subgradient descent, with steps 1 / (lambda t).
 
@@ -98,42 +101,24 @@ class Pegasos(OnlineClassifier):
     (True, True)
     """
 
-    _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
+    lam: float = 1e-3
+    kernel: Any = None
+    _: KW_ONLY
+    solver: Literal["pegasos", "subgradient"] = "pegasos"
+    batch_size: int = 1
+    fit_intercept: bool = False
+    average: bool = False
+    project: bool = False
+    max_epochs: int = 100
+    tol: float = 1e-2
+    evaluate: Literal["epoch", "log"] = "epoch"
+    shuffle: bool = True
+    random_state: Any = None
+    time_limit: float | None = None
+    class_weight: Any = None
+    learning_rate: Any = "optimal"
 
-    def __init__(
-        self,
-        lam: float = 1e-3,
-        kernel: Any = None,
-        *,
-        solver: Literal["pegasos", "subgradient"] = "pegasos",
-        batch_size: int = 1,
-        fit_intercept: bool = False,
-        average: bool = False,
-        project: bool = False,
-        max_epochs: int = 100,
-        tol: float = 1e-2,
-        evaluate: Literal["epoch", "log"] = "epoch",
-        shuffle: bool = True,
-        random_state: Any = None,
-        time_limit: float | None = None,
-        class_weight: Any = None,
-        learning_rate: Any = "optimal",
-    ) -> None:
-        self.lam = lam
-        self.kernel = kernel
-        self.solver = solver
-        self.batch_size = batch_size
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.project = project
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.evaluate = evaluate
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.class_weight = class_weight
-        self.learning_rate = learning_rate
+    _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -222,14 +207,13 @@ class Pegasos(OnlineClassifier):
         """The looks at the descent as a table; for more than two classes a tuple."""
         check_is_fitted(self, "_history")
         parts = [self._history] if isinstance(self._history[0], Watched) else self._history
-        tables = tuple(
-            history_table(
-                (w.step, w.primal, w.dual, Certificate(w.primal, w.dual, 0.0, 1.0).relative_gap, w.support, w.seconds)
+        return history_tables(
+            [
+                (w.step, w.primal, w.dual, relative_gap(w.primal - w.dual, w.primal, w.dual), w.support, w.seconds)
                 for w in rows
-            )
+            ]
             for rows in parts
         )
-        return tables[0] if len(tables) == 1 else tables
 
     def zones(self, X: Any) -> np.ndarray:
         """Return the zone of each point (M10), as `SVC.zones` does: of each class where there are more than two.
@@ -280,32 +264,24 @@ class Pegasos(OnlineClassifier):
                     f"{name} of Pegasos must be {' or '.join(map(repr, allowed))}; it is {getattr(self, name)!r}."
                 )
 
-
-class Recheck:
-    """Recomputes the objectives in float64 from the coefficients, without the solver's arithmetic."""
-
-    def __init__(self, model: Pegasos) -> None:
-        self.model = model
-
-    def __call__(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        model, c = self.model, self.model._coefficients
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        """Return the objectives in float64 from the coefficients, without the solver's arithmetic."""
+        c = self._coefficients
         if len(y) != c.shape[1]:
             raise ValueError(f"the model was fitted to {c.shape[1]} points; X and y have {len(y)}.")
-        codes = model._codes(y)
-        shares, labels = model._shares(codes, sample_weight), model._signs(codes)
-        kernel = getattr(model, "kernel_", None)
+        codes = self._codes(y)
+        shares, labels = self._shares(codes, sample_weight), self._signs(codes)
+        kernel = getattr(self, "kernel_", None)
 
         def times(row: np.ndarray) -> np.ndarray:
-            constant = bool(model.fit_intercept) * float(row.sum())
+            constant = bool(self.fit_intercept) * float(row.sum())
             if kernel is not None:
                 return product(kernel, X, row) + constant
             matrix = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
             return np.asarray(matrix @ (matrix.T @ row)).ravel() + constant
 
         parts = [
-            objectives(
-                times, row, signs, float(model.lam), s, tol=model._certificates[0].tol, solver="independent check"
-            )
+            objectives(times, row, signs, float(self.lam), s, tol=self._certificates[0].tol, solver="independent check")
             for row, signs, s in zip(c, labels, shares, strict=True)
         ]
         why = "" if kernel is None else why_indefinite(kernel, X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,15 +11,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.online.base import OnlineClassifier, not_at_rest
-from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary, with_parameters
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.online.iterate import Coefficients, Vector
 from mercer.solvers.online.perceptron import Mistakes, perceptron
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
 
+@with_parameters
 class Perceptron(OnlineClassifier):
     r"""Rosenblatt's perceptron: visit the points in turn, and learn from mistakes alone.
 
@@ -85,6 +87,26 @@ class Perceptron(OnlineClassifier):
     (True, 1.0, 5)
     """
 
+    kernel: Any = None
+    _: KW_ONLY
+    fit_intercept: bool = True
+    max_epochs: int = 100
+    shuffle: bool = False
+    random_state: Any = None
+    eta0: float = 1.0
+    class_weight: Any = None
+    warm_start: bool = False
+    max_iter: int | None = None
+    penalty: None = None
+    alpha: float = 0.0001
+    l1_ratio: float = 0.15
+    tol: float | None = 1e-3
+    n_iter_no_change: int = 5
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_jobs: int | None = None
+    verbose: int = 0
+
     _unnecessary: ClassVar[Unnecessary] = {
         "alpha": (0.0001, "there is no penalty"),
         "l1_ratio": (0.15, "there is no penalty"),
@@ -94,47 +116,6 @@ class Perceptron(OnlineClassifier):
         "validation_fraction": (0.1, "nothing is held out"),
         "verbose": (0, "`mistakes_per_epoch_` tells what each pass did"),
     }
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        fit_intercept: bool = True,
-        max_epochs: int = 100,
-        shuffle: bool = False,
-        random_state: Any = None,
-        eta0: float = 1.0,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        max_iter: int | None = None,
-        penalty: None = None,
-        alpha: float = 0.0001,
-        l1_ratio: float = 0.15,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.max_epochs = max_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.eta0 = eta0
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @whole_fit
     def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
@@ -235,8 +216,7 @@ class Perceptron(OnlineClassifier):
         """The course of the fit, a table of passes; for more than two classes a tuple."""
         check_is_fitted(self, "_history")
         nan = math.nan
-        tables = tuple(history_table((n, nan, nan, nan, m, t) for n, m, t in rows) for rows in self._history)
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables([(n, nan, nan, nan, m, t) for n, m, t in rows] for rows in self._history)
 
     @available_if(lambda self: self.kernel is None)
     @whole_fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,22 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
-from mercer.estimators.shared.expansion import Expansion, found_functions
-from mercer.estimators.shared.inputs import read_targets
-from mercer.estimators.shared.kernel_names import FromMatrices
-from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
-from mercer.estimators.shared.ranges import finite
-from mercer.estimators.shared.training import KernelData, Training
+from mercer.estimators.shared.data import FAR, KernelData, Training, read_targets
+from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
+from mercer.estimators.shared.parameters import with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
-from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
+from mercer.rkhs.functions.sums import Expansion
+from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
-from mercer.solvers.run import history_table
-
-_FAR = 1e140  # as in `mercer.solvers.systems.ridge`
+from mercer.solvers.run import history_tables
 
 
 @dataclass
@@ -146,20 +142,15 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return the functions at validated points, (points, functions)."""
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+        if self._linear:
             return np.asarray(X @ np.atleast_2d(self.coef_).T, dtype=np.float64) + self.intercept_
-        if self._kind == "similarities":
-            return np.asarray(X[:, self._support] @ self._expansion.blocks[0], dtype=np.float64) + self.intercept_
-        if self._kind == "function" and isinstance(self.kernel_, FromMatrices):
-            values = self._function_values(X, self.X_fit_, self._support)
-            return np.concatenate([some @ self._expansion.blocks[0] for some in values]) + self.intercept_
-        return self._expansion.sums(X)[:, 0] + self.intercept_
+        return self._sums_of(X, self._support, self.X_fit_)[:, 0] + self.intercept_
 
     @property
     def coef_(self) -> np.ndarray:
         """The weights of the features, w = sum_i a_i x_i, for the linear kernel: one row for each function."""
         check_is_fitted(self)
-        if not isinstance(self.kernel_, Linear) or self._kind != "vectors":
+        if not self._linear:
             raise AttributeError(f"coef_ exists for the linear kernel only; this model's is {self.kernel_!r}.")
         coef = np.asarray((self.X_fit_.T @ self._columns_).T, dtype=np.float64)
         return coef[0] if self.dual_coef_.ndim == 1 else coef
@@ -172,7 +163,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         """
         check_is_fitted(self)
         points = np.arange(self.shape_fit_[0]) if self._kind == "similarities" else self.X_fit_
-        return found_functions(self.kernel_, points, self._columns_, self.intercept_, self.dual_coef_.ndim == 1)
+        return functions_of(self.kernel_, points, self._columns_, self.intercept_, self.dual_coef_.ndim == 1)
 
     # -- what a fit says about itself -------------------------------------------------------------------
 
@@ -186,8 +177,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     def history_(self) -> Any:
         """The course of the fit, with the fields of `SVC.history_`; for several problems a tuple."""
         check_is_fitted(self)
-        tables = tuple(history_table(rows, known="primal") for rows in self._history)
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables(self._history, known="primal")
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         data = self._read_new(X)
@@ -219,6 +209,26 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         return combined(found)
 
 
+@with_parameters
+class LossModel(RepresenterModel):
+    """A representer model of one loss: the parameters that these share."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    fit_intercept: bool = True
+    solver: str = "auto"
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    dtype: str = "auto"
+
+
 def counted(training: Training, target: np.ndarray) -> np.ndarray:
     """Return the targets of the samples that count."""
     return target if training.rows is None else target[training.rows]
@@ -228,7 +238,7 @@ def _unit(part: Part) -> float:
     """Return the unit in which the objectives of a ridge problem are stated: 1, unless their squares leave float64."""
     largest = float(np.abs(part.y).max())
     quadratic = isinstance(part.loss, Squared) and isinstance(part.penalty, SquaredNorm)
-    return largest if quadratic and (largest > _FAR or 0 < largest < 1 / _FAR) else 1.0
+    return largest if quadratic and (largest > FAR or 0 < largest < 1 / FAR) else 1.0
 
 
 def _shape(problem: Representer) -> tuple[int, ...]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.certify import with_duality
+from mercer.certify import Stop, with_duality
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.process import Process, generator, said_of_search, warn_of_search
-from mercer.estimators.shared.kernel_names import NAMES
+from mercer.estimators.shared.data import Training
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import (
+    KERNEL_NAMES,
     Rules,
     Unnecessary,
     check_parameters,
@@ -22,9 +24,8 @@ from mercer.estimators.shared.parameters import (
     kernel_rule,
     positive,
     whole,
+    with_parameters,
 )
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
 from mercer.gram import Gram, parameters
 from mercer.kernels import RBF, Constant
 from mercer.kernels.rules.scikit_learn import Noise, translated
@@ -38,12 +39,12 @@ from mercer.solvers.gp.search import Tuned, tune
 from mercer.solvers.gp.space import NOISE, Space, space_of
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 
-_KERNEL = kernel_rule(NAMES)
+_KERNEL = kernel_rule(KERNEL_NAMES)
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
 _PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows
 _FINISHED = 3_000  # rows whose posterior is found in a second after an interruption of the search
-_FEW = 600  # rows whose likelihood costs little
+_CHEAP_ROWS = 600  # rows whose likelihood costs little
 _SLOPES = (1e-4, 1e-2)  # slopes of the likelihood at which the search ends: with few rows, and with more
 _SIGNAL = 0.1  # share of the targets' mean square that noise="auto" starts from
 _HUGE = 1e150  # targets whose squares leave the range of float64
@@ -58,6 +59,7 @@ def _is_variance(value: Any) -> bool:
     return bool((array > 0).all() or (array == 0).all())
 
 
+@with_parameters
 class GaussianProcessRegressor(Process):
     r"""Regression by a Gaussian process: a mean, and how far from it the truth may be.
 
@@ -166,6 +168,25 @@ class GaussianProcessRegressor(Process):
     True
     """
 
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    noise: Any = "auto"
+    optimizer: str | Callable[..., Any] | None = "bfgs"
+    n_restarts_optimizer: int = 0
+    bounds: Mapping[str, Any] | None = None
+    fixed: Any = ()
+    normalize_y: bool = False
+    tuning_rows: int | None = None
+    solver: str = "auto"
+    residual: float = 1e-6
+    max_iter: int = -1
+    time_limit: float | None = None
+    random_state: Any = 0
+    budget: int | float | str | None = None
+    alpha: Any = None
+    n_targets: int | None = None
+    copy_X_train: bool = True  # noqa: N815
+
     _rules: ClassVar[Rules] = {
         "kernel": (lambda v: v is None or _KERNEL[0](v), f"None, {_KERNEL[1]}"),
         "noise": (
@@ -196,45 +217,6 @@ class GaussianProcessRegressor(Process):
     dtype = "float64"
     fit_intercept = False
     _whole_matrices = False  # a process looks at its points in parts
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        noise: Any = "auto",
-        optimizer: str | Callable[..., Any] | None = "bfgs",
-        n_restarts_optimizer: int = 0,
-        bounds: Mapping[str, Any] | None = None,
-        fixed: Any = (),
-        normalize_y: bool = False,
-        tuning_rows: int | None = None,
-        solver: str = "auto",
-        residual: float = 1e-6,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        random_state: Any = 0,
-        budget: int | float | str | None = None,
-        alpha: Any = None,
-        n_targets: int | None = None,
-        copy_X_train: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.optimizer = optimizer
-        self.n_restarts_optimizer = n_restarts_optimizer
-        self.bounds = bounds
-        self.fixed = fixed
-        self.normalize_y = normalize_y
-        self.tuning_rows = tuning_rows
-        self.solver = solver
-        self.residual = residual
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.budget = budget
-        self.alpha = alpha
-        self.n_targets = n_targets
-        self.copy_X_train = copy_X_train
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -290,7 +272,7 @@ class GaussianProcessRegressor(Process):
             coefficients = self._by_factor(training, Y, noise, memory, control, float(gram.budget - memory.nbytes))
         self._certificates = with_duality(Gram(kernel, training.points), self._certificates, [None])
         if control.cancelled:
-            self._certificates = [replace(claim, stopped="interrupted") for claim in self._certificates]
+            self._certificates = [replace(claim, stopped=Stop.INTERRUPTED) for claim in self._certificates]
         self._history = [] if tuned is None else tuned.history
         self.n_iter_ = max(1, len(self._history))
         self._seconds = control.seconds
@@ -381,7 +363,7 @@ class GaussianProcessRegressor(Process):
             rng=rng,
             memory=memory,
             optimizer=optimizer,
-            slope=_SLOPES[len(Y) > _FEW],
+            slope=_SLOPES[len(Y) > _CHEAP_ROWS],
         )
 
     def _by_factor(

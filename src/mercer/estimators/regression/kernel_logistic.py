@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
 
 from mercer.estimators.regression.kernel_machine import KernelMachine
-from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, Unnecessary, is_real
+from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, Unnecessary, is_real, with_parameters
 from mercer.losses import Logistic, Multinomial, SquaredNorm
 
 
+@with_parameters
 class KernelLogisticRegression(ClassifierMixin, KernelMachine):
     r"""Probabilities of classes, their logarithmic odds a function of H plus a constant.
 
@@ -58,6 +60,17 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
     True
     """
 
+    C: float = 1.0
+    _: KW_ONLY
+    class_weight: Any = None
+    tol: float = 1e-6
+    penalty: str = "l2"
+    l1_ratio: float = 0.0
+    dual: bool = False
+    intercept_scaling: float = 1
+    random_state: Any = None
+    n_jobs: int | None = None
+
     _rules: ClassVar[Rules] = {
         "C": FINITE_PRICE,
         "penalty": (lambda v: isinstance(v, str) and v == "l2", "'l2': a kernel knows the norm of f and no other"),
@@ -68,55 +81,6 @@ class KernelLogisticRegression(ClassifierMixin, KernelMachine):
         "intercept_scaling": (1, "the offset is not penalised"),
         "random_state": (None, "nothing is random"),
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-        penalty: str = "l2",
-        l1_ratio: float = 0.0,
-        dual: bool = False,
-        intercept_scaling: float = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _loss_object(self) -> Any:
         return Multinomial() if len(getattr(self, "classes_", ())) > 2 else Logistic()

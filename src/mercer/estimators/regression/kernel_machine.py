@@ -9,12 +9,11 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.regression.base import Part, RepresenterModel
-from mercer.estimators.shared.labels import Labels
-from mercer.estimators.shared.loss_names import named_loss
+from mercer.estimators.regression.base import LossModel, Part
+from mercer.estimators.shared.classes import Labels
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import rest_table, tube_table, zones
-from mercer.estimators.shared.parameters import check_parameters
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.parameters import check_parameters, named_loss
 from mercer.losses import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredHinge, SquaredNorm
 
 
@@ -48,7 +47,7 @@ def _one_of_two(values: np.ndarray) -> np.ndarray:
     return values[:, 0] if values.shape[1] == 1 else values[:, 1] - values[:, 0]
 
 
-class KernelMachine(Labels, RepresenterModel):
+class KernelMachine(Labels, LossModel):
     r"""The function that minimises a sum of losses plus a penalty on its norm (M13).
 
     .. math:: \min_{f \in H, b} \; \sum_i w_i L(y_i, f(x_i) + b) + R(\|f\|_H)

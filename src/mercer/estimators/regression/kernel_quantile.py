@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +12,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.regression.base import Part, RepresenterModel
-from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, check_parameters, is_real
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.regression.base import LossModel, Part
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import BOOLEAN, FINITE_PRICE, Rules, check_parameters, is_real, with_parameters
 from mercer.losses import Pinball, SquaredNorm
 
 
@@ -24,7 +25,8 @@ def _are_quantiles(value: Any) -> bool:
     return len(each) > 0 and all(is_real(q) and 0 < float(q) < 1 for q in each)
 
 
-class KernelQuantileRegressor(RegressorMixin, RepresenterModel):
+@with_parameters
+class KernelQuantileRegressor(RegressorMixin, LossModel):
     r"""Conditional quantiles, each a function of H plus a constant.
 
     .. math:: \min_{f, b} \; \tfrac12 \|f\|_H^2 + C \sum_i w_i \, \rho_q(y_i - f(x_i) - b), \qquad
@@ -74,69 +76,21 @@ class KernelQuantileRegressor(RegressorMixin, RepresenterModel):
     True
     """
 
+    quantiles: Any = (0.5,)
+    C: float = 1.0
+    _: KW_ONLY
+    non_crossing: bool = False
+    tol: float = 1e-4
+
     _rules: ClassVar[Rules] = {
         "C": FINITE_PRICE,
         "quantiles": (_are_quantiles, "a number between 0 and 1, or a sequence of such numbers"),
-        "non_crossing": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "non_crossing": BOOLEAN,
     }
-
-    def __init__(
-        self,
-        quantiles: Any = (0.5,),
-        C: float = 1.0,
-        *,
-        non_crossing: bool = False,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-    ) -> None:
-        self.quantiles = quantiles
-        self.C = C
-        self.non_crossing = non_crossing
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelQuantileRegressor:
-        """Find the function of each quantile.
-
-        Parameters
-        ----------
-        X
-            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
-            of similarities for kernel="precomputed".
-        y
-            A number for each.
-        sample_weight
-            A weight for each, at least 0: C becomes C times the weight, and weight 0 drops the sample.
-
-        Returns
-        -------
-        self
-        """
+        """Find the function of each quantile; X, y and sample_weight are those of `SVR.fit`."""
         check_parameters(self)
         data, target = self._read(X, y)
         self.quantiles_ = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))

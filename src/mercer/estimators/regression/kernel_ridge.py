@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.certify import with_duality
 from mercer.estimators.linear.ridge import is_strength, strengths
 from mercer.estimators.regression.base import Part, RepresenterModel, columns_of, counted
-from mercer.estimators.shared.choosing import AUTO, chosen_kernel
-from mercer.estimators.shared.kernel_names import NAMES
-from mercer.estimators.shared.parameters import Rules, check_parameters, kernel_rule, positive
-from mercer.estimators.shared.progress import listening, with_callbacks
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
+from mercer.estimators.shared.data import Training, chosen_kernel
+from mercer.estimators.shared.fitting import listening, whole_fit, with_callbacks
+from mercer.estimators.shared.parameters import (
+    AUTO,
+    KERNEL_NAMES,
+    PAIRWISE_RULES,
+    Rules,
+    check_parameters,
+    kernel_rule,
+    positive,
+    with_parameters,
+)
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
 from mercer.machine.warn import warn
@@ -29,14 +35,29 @@ from mercer.solvers.systems.inverse import inverse_diagonal
 from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridge
 
 
+@with_parameters
 class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
     """What `KernelRidge` and `KernelRidgeCV` share: scikit-learn's kernels, several targets, what a fit claims."""
 
+    _: KW_ONLY
+    kernel: Any = "linear"
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    fit_intercept: bool = False
+    residual: float = 1e-6
+    solver: str = "auto"
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    checkpoint: Any = None
+    dtype: str = "auto"
+
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
-        "kernel": kernel_rule(NAMES, "a function of two points"),
-        "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
-        "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
+        **PAIRWISE_RULES,
         "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
         "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
     }
@@ -137,6 +158,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         return values[:, 0] if self.dual_coef_.ndim == 1 else values
 
 
+@with_parameters
 class KernelRidge(RidgeModel):
     r"""Ridge regression in the space of a kernel, exact, with a stated residual.
 
@@ -189,45 +211,12 @@ class KernelRidge(RidgeModel):
     True
     """
 
+    alpha: Any = 1
+
     _rules: ClassVar[Rules] = {
         **RidgeModel._rules,
-        "kernel": kernel_rule((*NAMES, AUTO), "a function of two points"),
+        "kernel": kernel_rule((*KERNEL_NAMES, AUTO), "a function of two points"),
     }
-
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = False,
-        residual: float = 1e-6,
-        solver: str = "auto",
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        dtype: str = "auto",
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.residual = residual
-        self.solver = solver
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.dtype = dtype
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +12,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from mercer.estimators.regression.base import columns_of, counted
 from mercer.estimators.regression.kernel_ridge import RidgeModel
-from mercer.estimators.shared.parameters import Rules, check_parameters, is_real
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
+from mercer.estimators.shared.data import Training
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import Rules, check_parameters, is_real, with_parameters
 from mercer.gram import Gram
 from mercer.solvers.systems.spectrum import Spectrum
 
@@ -25,6 +26,7 @@ def _are_strengths(value: Any) -> bool:
     return len(each) > 0 and all(is_real(alpha) and 0 < alpha < np.inf for alpha in each)
 
 
+@with_parameters
 class KernelRidgeCV(RidgeModel):
     r"""Ridge regression in the space of a kernel, with alpha chosen by cross-validation from one eigendecomposition.
 
@@ -77,6 +79,13 @@ class KernelRidgeCV(RidgeModel):
     (True, True)
     """
 
+    alphas: Any = (0.1, 1.0, 10.0)
+    _: KW_ONLY
+    cv: Any = None
+    scoring: Any = None
+    alpha_per_target: bool = False
+    store_cv_results: bool = False
+
     _rules: ClassVar[Rules] = {
         **RidgeModel._rules,
         "alphas": (_are_strengths, "numbers > 0, at least one"),
@@ -84,62 +93,14 @@ class KernelRidgeCV(RidgeModel):
         "store_cv_results": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
     }
 
-    def __init__(
-        self,
-        alphas: Any = (0.1, 1.0, 10.0),
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        alpha_per_target: bool = False,
-        store_cv_results: bool = False,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = False,
-        residual: float = 1e-6,
-        solver: str = "auto",
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        dtype: str = "auto",
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.alpha_per_target = alpha_per_target
-        self.store_cv_results = store_cv_results
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.residual = residual
-        self.solver = solver
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.dtype = dtype
-
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
         """Choose alpha, and find the coefficients.
 
         Parameters
         ----------
-        X
-            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
-            of similarities for kernel="precomputed".
-        y
-            A number for each, or several in columns.
-        sample_weight
-            A weight for each, at least 0; weight 0 drops the sample.
+        X, y, sample_weight
+            As for `KernelRidge.fit`.
 
         Returns
         -------

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer.estimators.regression.kernel_machine import KernelMachine
-from mercer.estimators.shared.loss_names import is_loss
-from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, check_parameters, positive
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import (
+    FINITE_PRICE,
+    Rules,
+    check_parameters,
+    is_loss,
+    positive,
+    with_parameters,
+)
 from mercer.gram import Gram
 from mercer.losses import Absolute, EpsilonInsensitive, Huber, SquaredNorm
 from mercer.solvers.control import Control
@@ -20,10 +26,11 @@ from mercer.solvers.representer.engine import Minimiser
 
 _NORMAL = 1.4826022185056018  # the standard deviation of a normal law in units of its median absolute deviation
 _LOSSES = ("huber", "absolute", "epsilon_insensitive")
-_ROUNDS = 20
-_SETTLED = 1e-2
+_SCALE_ROUNDS = 20  # fits at most in which the scale is estimated anew
+_SCALE_CHANGE = 1e-2  # share of the scale by which the last round may change it
 
 
+@with_parameters
 class KernelRobustRegressor(RegressorMixin, KernelMachine):
     r"""Regression whose loss grows only linearly, so that no single target can pull far.
 
@@ -79,6 +86,13 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
     (True, True)
     """
 
+    loss: Any = "huber"
+    C: float = 1.0
+    _: KW_ONLY
+    delta: float = 1.345
+    scale: float | str = "mad"
+    tol: float = 1e-4
+
     _rules: ClassVar[Rules] = {
         "C": FINITE_PRICE,
         "loss": (
@@ -91,47 +105,6 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             "a number > 0, or 'mad' for an estimate",
         ),
     }
-
-    def __init__(
-        self,
-        loss: Any = "huber",
-        C: float = 1.0,
-        *,
-        delta: float = 1.345,
-        scale: float | str = "mad",
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.delta = delta
-        self.scale = scale
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
 
     def _reads_targets(self) -> tuple[bool, bool]:
         return True, False
@@ -152,22 +125,7 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
 
     @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRobustRegressor:
-        """Find the function, and the scale of the noise where it is asked for.
-
-        Parameters
-        ----------
-        X
-            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
-            of similarities for kernel="precomputed".
-        y
-            A number for each.
-        sample_weight
-            A weight for each, at least 0: C becomes C times the weight, and weight 0 drops the sample.
-
-        Returns
-        -------
-        self
-        """
+        """Find the function, and the scale of the noise unless given; X, y and sample_weight are those of `SVR.fit`."""
         check_parameters(self)
         data, target = self._read(X, y)
         target = np.asarray(target, dtype=np.float64)
@@ -193,7 +151,7 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             self.scale_ = _spread(target - found[0].values, weights, self.scale_)
             return found
         part = super()._parts(target, weights)[0]
-        for _ in range(_ROUNDS):
+        for _ in range(_SCALE_ROUNDS):
             part.loss = Huber(float(self.delta) * self.scale_)
             found = self._each(gram, [part], control, starts)
             starts = [found[0].coefficients]
@@ -201,7 +159,7 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
                 control, checkpoint=None
             )  # the next rounds are other problems, and begin near their solutions
             scale = _spread(target - found[0].values, weights, self.scale_)
-            if abs(scale - self.scale_) <= _SETTLED * self.scale_ or control.exhausted(0) is not None:
+            if abs(scale - self.scale_) <= _SCALE_CHANGE * self.scale_ or control.exhausted(0) is not None:
                 break
             self.scale_ = scale
         # The last fit had this scale, unless the rounds have run out or the loss is another one.

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined
+from mercer.certify import Certificate, Stop, combined
 from mercer.certify.representer import check_representer
 from mercer.estimators.regression.base import RepresenterModel, columns_of
-from mercer.estimators.shared.inputs import read_targets
+from mercer.estimators.shared.data import read_targets
 from mercer.estimators.shared.parameters import check_parameters, is_real
 from mercer.gram import Gram
 from mercer.gram.factor import eigen_factor
@@ -478,7 +478,7 @@ def said_of_search(space: Space, tuned: Tuned | None, n: int, wanted: bool) -> s
 
 def warn_of_search(space: Space, tuned: Tuned | None, jitter: float) -> None:
     """Warn, in the name of the caller's caller, where something should be done about the parameters."""
-    if tuned is not None and tuned.stopped != "converged":
+    if tuned is not None and tuned.stopped != Stop.CONVERGED:
         warn(
             f"the search for parameters ended early ({tuned.stopped}); those are taken that are best so far.",
             ConvergenceWarning,

@@ -1,1 +1,1 @@
-"""The common part of all estimators: inputs, labels, parameters, kernels by name, expansions, margins."""
+"""The common part of all estimators: data, classes, parameters, the way through a fit, margins."""

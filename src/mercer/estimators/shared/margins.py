@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.multiclass import Pairs, pair_labels
+from mercer.estimators.shared.classes import Pairs, pair_labels
+from mercer.estimators.shared.data import positive_weights
 from mercer.points import Points
 
-# A coefficient this close to its bound is there; a new sample whose margin is this close to 1 is on it.
-_THERE = 1e-9
-_ON = 1e-3
+_AT_BOUND = 1e-9  # share of its bound that a coefficient at the bound may miss by rounding
+_ON_MARGIN = 1e-3  # distance from the margin, in units of f, at which a new sample is on it: the usual tol
 
 
 def zones(values: np.ndarray) -> np.ndarray:
@@ -220,8 +219,8 @@ def one_class_table(model: Any, X: Any, sample_weight: Any) -> Any:
 
 def _states(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Return 0 for alpha = 0, 1 in between, 2 at the bound; without alpha, by the room to the margin."""
-    by_alpha = np.where(alpha <= 0, 0, np.where(alpha < bound * (1 - _THERE), 1, 2))
-    by_room = np.where(room > _ON, 0, np.where(room >= -_ON, 1, 2))
+    by_alpha = np.where(alpha <= 0, 0, np.where(alpha < bound * (1 - _AT_BOUND), 1, 2))
+    by_room = np.where(room > _ON_MARGIN, 0, np.where(room >= -_ON_MARGIN, 1, 2))
     return np.where(np.isnan(alpha), by_room, by_alpha)
 
 

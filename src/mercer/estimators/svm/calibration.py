@@ -8,13 +8,14 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from mercer.estimators.shared.multiclass import pair_index
+from mercer.estimators.shared.classes import pair_index
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
-_STEPS, _DONE = 100, 1e-10
+_NEWTON_STEPS = 100  # at most, far more than a convex loss of two numbers takes
+_DECREASE = 1e-10  # share of the loss by which the last step promises to lower it: it squares what is left
 _SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1, those of classes from 0
-_POWERS = (0.2, 5.0)
-_HELD = 2**22  # numbers held at a time
+_POWERS = (0.2, 5.0)  # between which the power of a law is searched
+_COUPLED = 2**22  # entries of the systems of coupled pairs that are held at a time, 32 MB
 
 
 def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
@@ -65,7 +66,7 @@ def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.nda
         return float(weight @ (np.logaddexp(0.0, z) - target * z))
 
     now = loss(at)
-    for _ in range(_STEPS):
+    for _ in range(_NEWTON_STEPS):
         p = expit(A @ at)
         gradient = (A.T @ (weight * (p - target)))[free]
         curvature = (A.T * (weight * p * (1 - p))) @ A
@@ -73,7 +74,7 @@ def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.nda
         step = np.zeros(2)
         step[free] = np.linalg.solve(curvature, gradient)
         fall, size = float(gradient @ step[free]), 1.0
-        if fall <= _DONE * max(1.0, now):
+        if fall <= _DECREASE * max(1.0, now):
             return at - step  # where steps are short, each squares what is left
         while (new := loss(at - size * step)) > now - 1e-4 * size * fall and size > 1e-10:
             size /= 2
@@ -146,7 +147,7 @@ def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.nd
     if count == 2:
         return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
     said = np.clip(expit(odds), _SURE, 1.0 - _SURE)
-    step = max(1, _HELD // (count + 1) ** 2)
+    step = max(1, _COUPLED // (count + 1) ** 2)
     parts = [_coupled(said[i : i + step], count) for i in range(0, len(said), step)]
     if not parts:
         return np.empty((0, count))

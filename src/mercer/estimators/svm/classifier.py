@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,22 +14,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, combined
-from mercer.estimators.shared.choosing import chosen_kernel
-from mercer.estimators.shared.expansion import found_functions
-from mercer.estimators.shared.labels import Labels, shown
+from mercer.certify import Certificate, Stop, combined
+from mercer.estimators.shared.classes import Labels, Pairs, one_vs_rest, pair_values, shown, votes
+from mercer.estimators.shared.data import Training, chosen_kernel
+from mercer.estimators.shared.fitting import finite, whole_fit
 from mercer.estimators.shared.margins import classifier_table, zones
-from mercer.estimators.shared.multiclass import Pairs, one_vs_rest, pair_values, votes
-from mercer.estimators.shared.parameters import SEARCHED_KERNEL, Rules, check_parameters
-from mercer.estimators.shared.ranges import finite, whole_fit
-from mercer.estimators.shared.training import Training
+from mercer.estimators.shared.parameters import SEARCHED_KERNEL, Rules, check_parameters, with_parameters
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.estimators.svm.fold import dealt, held_out_values
 from mercer.estimators.svm.machine import Statement, SupportVectorMachine
 from mercer.gram import Gram
-from mercer.kernels import Linear
 from mercer.machine.warn import warn
 from mercer.points import Points
+from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers.dual.problem import Solution
 
 _VALUES = 64 * 2**20  # bytes of pairwise values held at a time when only their votes are wanted
@@ -40,8 +38,16 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
+@with_parameters
 class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     """A classifier made of one machine for each pair of classes."""
+
+    _: KW_ONLY
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    probability: bool = False
+    random_state: Any = None
 
     _rules: ClassVar[Rules] = {"kernel": SEARCHED_KERNEL}
 
@@ -95,7 +101,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         self._warn_unfinished(training, data, labels)
         self.__dict__.pop("calibration_", None)  # of an earlier fit
         if folds is not None:
-            if self.certificate_.stopped == "interrupted":
+            if self.certificate_.stopped == Stop.INTERRUPTED:
                 raise KeyboardInterrupt  # without probabilities it would not be the model that was asked for
             self.calibration_ = self._calibration(training, labels, codes, folds)
         return self
@@ -155,7 +161,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
     @finite
     def _values(self, X: Any) -> np.ndarray:
         """Return f of every pair at validated points, (points, pairs)."""
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":
+        if self._linear:
             return np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
         sums = self._sums(X)
         return sums[:, 0] + self.intercept_ if sums.shape[1] == 1 else pair_values(sums, self.intercept_)
@@ -284,15 +290,13 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         ends = np.cumsum([0, *(len(at) for at, _ in parts)])
         A = sparse.csc_array((a, rows, ends), shape=(len(self.support_), len(parts)))
         single = len(parts) == 1
-        return found_functions(
-            self.kernel_, self._support_points(), A.toarray() if single else A, self.intercept_, single
-        )
+        return functions_of(self.kernel_, self._support_points(), A.toarray() if single else A, self.intercept_, single)
 
     @property
     def margin_width_(self) -> Any:
         """The distance 2 / |w| between f = -1 and f = 1 in feature space (M2); for class pairs an array."""
         check_is_fitted(self)
-        if isinstance(self.kernel_, Linear) and self._kind == "vectors":  # sums of kernel values round more
+        if self._linear:  # sums of kernel values round more
             with np.errstate(divide="ignore"):
                 widths = list(2.0 / np.linalg.norm(self.coef_, axis=1))
             return widths[0] if len(widths) == 1 else np.array(widths)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.multiclass import Pairs, pair_values
-from mercer.estimators.shared.training import Training
-from mercer.estimators.svm.machine import Statement
-from mercer.estimators.svm.offsets import central
+from mercer.certify import Stop
+from mercer.estimators.shared.classes import Pairs, pair_values
+from mercer.estimators.shared.data import Training, positive_weights
+from mercer.estimators.svm.machine import Statement, central
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
@@ -21,12 +20,11 @@ from mercer.machine.threads import one_thread_each, run
 from mercer.points import Points
 from mercer.solvers import Control, Solution, SVMDual, solve
 from mercer.solvers.control import warn_unfinished
-from mercer.solvers.dual.shared import SharedMatrix, solve_together
-from mercer.solvers.dual.state import Point
+from mercer.solvers.dual.shared import Point, SharedMatrix, solve_together
 
 Start = list[Point | None]
 _FOLDS = 5  # that probabilities are calibrated on
-_ALONE = 300_000  # kernel values below which a second thread costs more than it brings
+_SERIAL_VALUES = 300_000  # kernel values below which a second thread costs more than it brings
 
 
 @dataclass
@@ -135,7 +133,7 @@ class Fit:
             for i, solution in zip(left, solve(problems, self.control), strict=True):
                 found[i] = solution
                 claim = solution.certificate
-                if claim.stopped != "converged":
+                if claim.stopped != Stop.CONVERGED:
                     warn_unfinished(claim.stopped, claim.relative_gap, self.control.tol)
         return [s for s in found if s is not None]
 
@@ -231,7 +229,7 @@ def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: n
         return fit.values(np.flatnonzero(folds == fold))
 
     every = np.unique(folds[folds >= 0])
-    if held and len(labels) ** 2 > _ALONE:
+    if held and len(labels) ** 2 > _SERIAL_VALUES:
         try:
             with one_thread_each():
                 parts = run(values, every)

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate, check_svm, combined, with_duality
+from mercer.certify import Certificate, Stop, check_svm, combined, with_duality
+from mercer.estimators.shared.data import KernelData, Training, chosen_kernel
 from mercer.estimators.shared.diagnosis import diagnose
-from mercer.estimators.shared.expansion import Expansion
-from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
-from mercer.estimators.shared.training import KernelData, Training
-from mercer.estimators.svm.offsets import central
-from mercer.kernels import Kernel, Linear, Precomputed
+from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
+from mercer.estimators.shared.parameters import with_parameters
+from mercer.kernels import Kernel, Precomputed
 from mercer.machine.threads import cores
 from mercer.points import Points
+from mercer.rkhs.functions.sums import Expansion
+from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers import plan, solve
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual.problem import Solution, SVMDual
-from mercer.solvers.run import history_table
+from mercer.solvers.run import history_tables
 
+_FLAT_SLOPE = 1e-12  # share of the sum of all bounds that a slope of 0 may show by rounding
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
 
 
@@ -35,8 +37,25 @@ class Statement:
     classes: tuple[np.ndarray, np.ndarray] | None = None  # whose rows these are
 
 
+@with_parameters
 class SupportVectorMachine(CallbackSupportMixin, KernelData):
     """The base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    dtype: str = "auto"
+    shrinking: bool = True
+    cache_size: float = 200
 
     # -- the solver -------------------------------------------------------------------------------------
 
@@ -134,12 +153,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
 
     def _sums(self, X: Any) -> np.ndarray:
         """Return the kernel sums of each block at validated points, (points, blocks, functions)."""
-        if self._kind == "similarities":
-            return self._expansion.sums_of_rows(X[:, self.support_])
-        if self._kind == "function":
-            values = self._function_values(X, self._everyone, self.support_)
-            return np.concatenate([self._expansion.sums_of_rows(some) for some in values])
-        return self._expansion.sums(X)
+        return self._sums_of(X, self.support_, self._everyone)
 
     def _support_points(self) -> Any:
         """The support vectors, as `kernel_` compares them."""
@@ -155,7 +169,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
     def coef_(self) -> np.ndarray:
         """The weights of the features, w = sum_i b_i x_i, for the linear kernel."""
         check_is_fitted(self)
-        if not isinstance(self.kernel_, Linear):
+        if not self._linear:
             raise AttributeError(f"coef_ exists for the linear kernel only; this model's is {self.kernel_!r}.")
         coef = self._coef()
         coef.flags.writeable = False
@@ -178,14 +192,13 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
     def fit_status_(self) -> int:
         """0 where the fit has reached `tol`, 1 where it ended before, as in scikit-learn."""
         check_is_fitted(self)
-        return int(any(c.stopped != "converged" for c in self._certificates))
+        return int(any(c.stopped != Stop.CONVERGED for c in self._certificates))
 
     @property
     def history_(self) -> Any:
         """The course of the fit: fields steps, primal, dual, gap, support, seconds; for class pairs a tuple of such."""
         check_is_fitted(self)
-        tables = tuple(history_table(rows) for rows in self._history)
-        return tables[0] if len(tables) == 1 else tables
+        return history_tables(self._history)
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         raise NotImplementedError
@@ -260,3 +273,121 @@ def _rows_of(data: Any, index: np.ndarray) -> Any:
 
 def _plain(X: Any) -> Any:
     return X if hasattr(X, "shape") and not hasattr(X, "columns") else np.asarray(X, dtype=np.float64)
+
+
+class SingleMachine(SupportVectorMachine):
+    """A model that is one function f."""
+
+    def _terms(self, y: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+        """Return the terms of `SVMDual`, from the targets and the weights of the samples."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, target: np.ndarray, data: Any, sample_weight: Any) -> Training:
+        training = self._training(data, sample_weight, chosen_kernel(self, data, target, sample_weight))
+        solution = self._solve(training, [self._statement(training, target)], X, y)[0]
+        b = solution.coefficients
+        support = np.flatnonzero(b)
+        self._keep(training, data, support, [b[support, None]])
+        self.intercept_ = np.array([solution.offset])
+        self.n_iter_ = int(solution.certificate.iterations)
+        self._half_width = float(solution.half_width)
+        both = np.minimum(solution.plus, solution.minus)
+        at = np.flatnonzero(both)
+        self._both = (training.original(at), both[at])
+        return training
+
+    def _statement(self, training: Training, target: np.ndarray) -> Statement:
+        if training.rows is not None:
+            target = target[training.rows]
+        weights = np.ones(len(target)) if training.weights is None else training.weights
+        return Statement(None, self._terms(target, weights))
+
+    @finite
+    def _values(self, X: Any) -> np.ndarray:
+        """Return f at validated points."""
+        if self._linear:
+            return np.asarray(X @ self.coef_[0], dtype=np.float64) + self.intercept_[0]
+        return self._sums(X)[:, 0, 0] + self.intercept_[0]
+
+    @property
+    def function_(self) -> Any:
+        """The function that was found, as an `RKHSFunction`; for kernel="precomputed" on the places in `support_`."""
+        check_is_fitted(self)
+        return functions_of(self.kernel_, self._support_points(), self.dual_coef_.T, self.intercept_, single=True)
+
+    def _all_coefficients(self) -> np.ndarray:
+        """The coefficient of every sample that was given."""
+        b = np.zeros(self.shape_fit_[0])
+        b[self.support_] = self.dual_coef_[0]
+        return b
+
+    def _rechecked_target(self, data: Any, target: np.ndarray, sample_weight: Any) -> Certificate:
+        training = self._training(data, sample_weight, self.kernel_)
+        b, both = self._all_coefficients(), np.zeros(self.shape_fit_[0])
+        both[self._both[0]] = self._both[1]
+        if training.rows is not None:
+            b, both = b[training.rows], both[training.rows]
+        return self._recheck_one(
+            training,
+            self._statement(training, target),
+            np.maximum(b, 0.0) + both,
+            np.maximum(-b, 0.0) + both,
+            float(self.intercept_[0]),
+            self._half_width,
+        )
+
+
+def central(terms: dict[str, Any], solution: Solution) -> tuple[float, float]:
+    """Return offset and half width of a solution, in the middle of those that are optimal (as libsvm does).
+
+    The primal is piecewise linear in the multiplier of each constraint on sums. A support vector that is not at its
+    bound fixes the multiplier; without one, the piece at the bottom can be flat.
+
+    Parameters
+    ----------
+    terms
+        The problem, as `SVMDual` takes it.
+    solution
+        Its solution.
+    """
+    upper, lower = terms["upper"], terms["lower"]
+    kind = terms.get("offset", "free")
+    if kind == "none":
+        return solution.offset, solution.half_width
+    p, m = solution.plus, solution.minus
+    if kind == "free" and (_inside(p, upper) or _inside(m, lower)):
+        return solution.offset, 0.0
+    if np.isinf(upper).any() or np.isinf(lower).any():  # that of a hard margin or tube is in the middle
+        return solution.offset, solution.half_width
+    width = terms.get("width", 0.0)
+    gradient = solution.values - solution.offset + terms["linear"]
+    if kind == "free":
+        places = np.concatenate([-gradient - width, width - gradient])
+        weights = np.concatenate([upper, lower])
+        return _flat(places, weights, float(p.sum() - m.sum() - upper.sum()), solution.offset), 0.0
+    plus, minus = solution.offset - solution.half_width, -solution.offset - solution.half_width
+    if not _inside(p, upper):
+        plus = _flat(-gradient - width, upper, float(p.sum() - upper.sum()), plus)
+    if not _inside(m, lower):
+        minus = _flat(gradient - width, lower, float(m.sum() - lower.sum()), minus)
+    return (plus - minus) / 2, -(plus + minus) / 2
+
+
+def _inside(coefficients: np.ndarray, bound: np.ndarray) -> bool:
+    return bool(((coefficients > 0) & (coefficients < bound)).any())
+
+
+def _flat(places: np.ndarray, weights: np.ndarray, slope: float, found: float) -> float:
+    """Return the middle of the flat piece of a convex function, or `found` where there is none.
+
+    Its slope is `slope` on the far left and grows by `weights` at `places`.
+    """
+    order = np.argsort(places)
+    order = order[weights[order] > 0]
+    if not len(order):  # bounds so small that they are 0
+        return found
+    course = slope + np.cumsum(weights[order])
+    at = int(np.argmin(np.abs(course)))
+    if abs(course[at]) > _FLAT_SLOPE * float(weights.sum()) or at + 1 >= len(order):
+        return found
+    return float(places[order[at]] + places[order[at + 1]]) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,13 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import one_class_table
-from mercer.estimators.shared.parameters import check_parameters
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.svm.machine import filled
-from mercer.estimators.svm.single import SingleMachine
+from mercer.estimators.shared.parameters import check_parameters, with_parameters
+from mercer.estimators.svm.machine import SingleMachine, filled
 
 
+@with_parameters
 class OneClassSVM(OutlierMixin, SingleMachine):
     r"""Where most of the data are: the half-space of feature space farthest from the origin that holds them.
 
@@ -53,40 +54,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     (True, array([ 1, -1]))
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-        shrinking: bool = True,
-        cache_size: float = 200,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.shrinking = shrinking
-        self.cache_size = cache_size
+    _: KW_ONLY
+    nu: float = 0.5
 
     @whole_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:

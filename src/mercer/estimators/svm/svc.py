@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
-from mercer.estimators.shared.multiclass import Pairs
-from mercer.estimators.shared.training import Training
+from mercer.certify import Stop
+from mercer.estimators.shared.classes import Pairs
+from mercer.estimators.shared.data import Training
+from mercer.estimators.shared.parameters import with_parameters
 from mercer.estimators.svm.classifier import PairwiseClassifier
 from mercer.estimators.svm.machine import Statement, filled
 from mercer.solvers.dual.problem import Solution
 
-# A margin this small beside sum |b_i| max k(x, x) is rounding.
-_NOTHING = {"float64": 1e-13, "float32": 1e-7}
+# Half widths of the margin that are rounding, as shares of sum |b_i| max k(x, x), by the precision of kernel values.
+_ROUNDING = {"float64": 1e-13, "float32": 1e-7}
 
 
+@with_parameters
 class SVC(PairwiseClassifier):
     r"""The support vector classifier (M2, M3, M9), with a certificate.
 
@@ -103,52 +107,9 @@ class SVC(PairwiseClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        class_weight: Any = None,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-        probability: bool = False,
-        random_state: Any = None,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.probability = probability
-        self.random_state = random_state
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    C: float = 1.0
+    fit_intercept: bool = True
 
     def _bounds(self, weights: np.ndarray, scale: float) -> np.ndarray:
         return self.C * weights
@@ -163,6 +124,7 @@ class SVC(PairwiseClassifier):
 # -- the support vector classifier with nu in place of C --------------------------------------------------
 
 
+@with_parameters
 class NuSVC(PairwiseClassifier):
     r"""The support vector classifier that is told the share of margin errors instead of their price.
 
@@ -207,50 +169,8 @@ class NuSVC(PairwiseClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        class_weight: Any = None,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-        probability: bool = False,
-        random_state: Any = None,
-        shrinking: bool = True,
-        cache_size: float = 200,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.probability = probability
-        self.random_state = random_state
-        self.shrinking = shrinking
-        self.cache_size = cache_size
+    _: KW_ONLY
+    nu: float = 0.5
 
     def _statements(self, training: Training, pairs: Pairs, codes: np.ndarray) -> list[Statement]:
         largest, sizes = self._largest(codes, training.weights)
@@ -291,9 +211,9 @@ class NuSVC(PairwiseClassifier):
     def _scale(self, solution: Solution, training: Training) -> float:
         rho = solution.half_width
         largest = float(np.abs(training.kernel.diag(training.points)).max())  # of all kernel values
-        nothing = _NOTHING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
-        if not rho > nothing:
-            if solution.certificate.stopped == "interrupted":
+        rounding = _ROUNDING[solution.certificate.precision] * largest * float(np.abs(solution.coefficients).sum())
+        if not rho > rounding:
+            if solution.certificate.stopped == Stop.INTERRUPTED:
                 raise KeyboardInterrupt  # before there was a margin
             raise ValueError(
                 f"the margin of NuSVC vanishes (rho = {rho:.3g}) at nu={self.nu:g}: some averages over that share of "

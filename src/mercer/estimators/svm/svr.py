@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,16 +10,19 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
-from mercer.estimators.shared.inputs import read_targets
+from mercer.estimators.shared.data import read_targets
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import tube_table
-from mercer.estimators.shared.parameters import FINITE_PRICE, SEARCHED_KERNEL, Rules, check_parameters
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.svm.machine import filled
-from mercer.estimators.svm.single import SingleMachine
+from mercer.estimators.shared.parameters import FINITE_PRICE, SEARCHED_KERNEL, Rules, check_parameters, with_parameters
+from mercer.estimators.svm.machine import SingleMachine, filled
 
 
+@with_parameters
 class TubeRegressor(RegressorMixin, SingleMachine):
     """A regressor that does not mind residuals inside a tube."""
+
+    _: KW_ONLY
+    C: float = 1.0
 
     _numeric_target: ClassVar[bool] = True
     _rules: ClassVar[Rules] = {"kernel": SEARCHED_KERNEL}
@@ -37,13 +41,10 @@ class TubeRegressor(RegressorMixin, SingleMachine):
 
         Parameters
         ----------
-        X
-            The training points: a matrix (dense or sparse), a table, or whatever the kernel compares; the square matrix
-            of similarities for kernel="precomputed".
+        X, sample_weight
+            As for `SVC.fit`.
         y
-            A number for each.
-        sample_weight
-            A weight for each, at least 0: C becomes C times the weight, and weight 0 drops the sample.
+            A number for each point.
 
         Returns
         -------
@@ -82,6 +83,7 @@ class TubeRegressor(RegressorMixin, SingleMachine):
         return self._rechecked_target(data, read_targets(self, data, y, True), sample_weight)
 
 
+@with_parameters
 class SVR(TubeRegressor):
     r"""Support vector regression: residuals up to epsilon cost nothing, larger ones by their excess.
 
@@ -120,44 +122,9 @@ class SVR(TubeRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-        shrinking: bool = True,
-        cache_size: float = 200,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    epsilon: float = 0.1
+    fit_intercept: bool = True
 
     def _tube(self) -> float:
         return float(self.epsilon)
@@ -168,6 +135,7 @@ class SVR(TubeRegressor):
         return {"linear": -y, "width": width, "upper": bound, "lower": bound, "offset": offset}
 
 
+@with_parameters
 class NuSVR(TubeRegressor):
     r"""Support vector regression that is told the share of samples outside the tube instead of its width.
 
@@ -212,44 +180,10 @@ class NuSVR(TubeRegressor):
     True
     """
 
-    _rules: ClassVar[Rules] = {**TubeRegressor._rules, "C": FINITE_PRICE}
+    _: KW_ONLY
+    nu: float = 0.5
 
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: int = -1,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        checkpoint: Any = None,
-        warm_start: bool = False,
-        dtype: str = "auto",
-        shrinking: bool = True,
-        cache_size: float = 200,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.shrinking = shrinking
-        self.cache_size = cache_size
+    _rules: ClassVar[Rules] = {**TubeRegressor._rules, "C": FINITE_PRICE}
 
     @property
     def epsilon_(self) -> float:

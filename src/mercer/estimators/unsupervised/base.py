@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.estimators.shared.kernel_names import NAMES
-from mercer.estimators.shared.parameters import Rules, kernel_rule, positive
-from mercer.estimators.shared.ranges import finite
-from mercer.estimators.shared.training import KernelData, Training
+from mercer.estimators.shared.data import KernelData, Training
+from mercer.estimators.shared.fitting import finite
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    with_parameters,
+)
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.points import Points
 
-KERNEL_RULES: Rules = {
-    "kernel": kernel_rule(NAMES, "a function of two points"),
-    "gamma": (lambda v: v is None or (positive(v) and v < math.inf), "a number > 0, or None for the default"),
-    "kernel_params": (lambda v: v is None or isinstance(v, dict), "a dictionary, or None"),
-}
 
-
+@with_parameters
 class Images(KernelData):
     """A model of the points phi(x_i) of H; scikit-learn's kernels by name, as `KernelRidge` reads them."""
 
-    _rules: ClassVar[Rules] = KERNEL_RULES
+    _: KW_ONLY
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1
+    kernel_params: dict[str, Any] | None = None
+    budget: int | float | str | None = None
+
+    _rules: ClassVar[Rules] = PAIRWISE_RULES
     _compares_two: ClassVar[bool] = True
     dtype: ClassVar[str] = "float64"  # what `KernelData` turns numbers into
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,9 +12,17 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.unsupervised.base import KERNEL_RULES, Images
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    whole,
+    with_parameters,
+)
+from mercer.estimators.unsupervised.base import Images
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
@@ -52,6 +61,7 @@ class ViewModel(Images):
         return RKHSVector(self.kernel_, points, self._A, self._b)
 
 
+@with_parameters
 class SecondView(ViewModel):
     """The second view, which reads y as the first reads X.
 
@@ -61,21 +71,7 @@ class SecondView(ViewModel):
         As of the `KernelCCA` that it belongs to.
     """
 
-    def __init__(
-        self,
-        kernel: Any,
-        gamma: float | None,
-        degree: int,
-        coef0: float,
-        kernel_params: dict[str, Any] | None,
-        budget: int | float | str | None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.budget = budget
+    kernel: Any = None
 
     def _read_second(self, y: Any, fitting: bool = True) -> Any:
         """Return y, validated; a vector of numbers is a matrix of one column."""
@@ -88,6 +84,7 @@ class SecondView(ViewModel):
             raise ValueError(f"y, the second view, cannot be read as X of it: {str(error).rstrip('.')}.") from error
 
 
+@with_parameters
 class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
     r"""Functions of two views of the same samples that are as correlated as the penalty allows.
 
@@ -153,11 +150,23 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
     True
     """
 
-    _rules: ClassVar[Rules] = KERNEL_RULES | {
+    n_components: int = 2
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    kernel_y: Any = None
+    kappa: float = 0.01
+    rank: int | None = None
+    tol: float = 1e-6
+    random_state: Any = 0
+    scale: bool = True
+    max_iter: int = 500
+    copy: bool = True
+
+    _rules: ClassVar[Rules] = PAIRWISE_RULES | {
         "n_components": (lambda v: whole(v, 1), "a whole number >= 1"),
         "kernel_y": (
-            lambda v: v is None or KERNEL_RULES["kernel"][0](v),
-            f"None, or {KERNEL_RULES['kernel'][1]}",
+            lambda v: v is None or PAIRWISE_RULES["kernel"][0](v),
+            f"None, or {PAIRWISE_RULES['kernel'][1]}",
         ),
         "kappa": (lambda v: is_real(v) and 0 < v < math.inf, "a finite number > 0"),
         "rank": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None"),
@@ -168,41 +177,6 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
         "max_iter": (500, "the functions follow from decompositions, not from iterations"),
         "copy": (True, "neither view is changed"),
     }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernel: Any = "rbf",
-        kernel_y: Any = None,
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        kappa: float = 0.01,
-        rank: int | None = None,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-        budget: int | float | str | None = None,
-        scale: bool = True,
-        max_iter: int = 500,
-        copy: bool = True,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.kernel_y = kernel_y
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.kappa = kappa
-        self.rank = rank
-        self.tol = tol
-        self.random_state = random_state
-        self.budget = budget
-        self.scale = scale
-        self.max_iter = max_iter
-        self.copy = copy
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -225,8 +199,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ViewModel):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         data, _ = self._read(X, targets=False)
         second_kernel = self.kernel if self.kernel_y is None else self.kernel_y
-        named = (self.gamma, self.degree, self.coef0, self.kernel_params)
-        other = SecondView(second_kernel, *named, self.budget)
+        shared = {name: getattr(self, name) for name in ("gamma", "degree", "coef0", "kernel_params", "budget")}
+        other = SecondView(second_kernel, **shared)
         second = other._read_second(y)
         check_consistent_length(data, second)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)

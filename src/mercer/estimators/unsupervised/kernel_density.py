@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary
-from mercer.estimators.shared.ranges import whole_fit
+from mercer.estimators.shared.data import positive_weights
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary, with_parameters
 from mercer.features.spectral.law import generator
 from mercer.kernels import RBF, Kernel, Laplacian, Matern
 from mercer.machine.warn import warn
@@ -29,6 +30,7 @@ _FACTORS = np.geomspace(1e-3, 10.0, 17)  # of Scott's bandwidth, that "loo" look
 _RANGE = 600.0  # logarithms within which density values are numbers
 
 
+@with_parameters
 class KernelDensity(DensityMixin, BaseEstimator):
     r"""The density of a sample: the mean of a window about each point.
 
@@ -88,6 +90,17 @@ class KernelDensity(DensityMixin, BaseEstimator):
     (3, 1)
     """
 
+    bandwidth: float | Any | str | None = None
+    _: KW_ONLY
+    kernel: str | Kernel = "gaussian"
+    metric: str = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    algorithm: str = "auto"
+    atol: float = 0
+    rtol: float = 0
+    breadth_first: bool = True
+    leaf_size: int = 40
+
     _names: ClassVar[tuple[str, ...]] = _NAMES
     _unnecessary: ClassVar[Unnecessary] = {
         "algorithm": ("auto", "all pairs are compared, in tiles"),
@@ -96,29 +109,6 @@ class KernelDensity(DensityMixin, BaseEstimator):
         "breadth_first": (True, "there is no tree to walk through"),
         "leaf_size": (40, "there is no tree"),
     }
-
-    def __init__(
-        self,
-        bandwidth: float | Any | str | None = None,
-        *,
-        kernel: str | Kernel = "gaussian",
-        metric: str = "euclidean",
-        metric_params: dict[str, Any] | None = None,
-        algorithm: str = "auto",
-        atol: float = 0,
-        rtol: float = 0,
-        breadth_first: bool = True,
-        leaf_size: int = 40,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.kernel = kernel
-        self.metric = metric
-        self.metric_params = metric_params
-        self.algorithm = algorithm
-        self.atol = atol
-        self.rtol = rtol
-        self.breadth_first = breadth_first
-        self.leaf_size = leaf_size
 
     @whole_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

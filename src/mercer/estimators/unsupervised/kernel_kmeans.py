@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,11 +13,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.shared.inputs import positive_weights
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.shared.training import Training
-from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, like
+from mercer.estimators.shared.data import Training, positive_weights
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    whole,
+    with_parameters,
+)
+from mercer.estimators.unsupervised.base import Images, like
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
@@ -25,6 +33,7 @@ from mercer.solvers.unsupervised.kmeans import Clusters, Lloyd
 _INITS = ("k-means++", "random")
 
 
+@with_parameters
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Images):
     r"""Clusters of points that are near each other in H, whose shape in the space of the data may be any.
 
@@ -83,7 +92,19 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     True
     """
 
-    _rules: ClassVar[Rules] = KERNEL_RULES | {
+    n_clusters: int = 8
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    init: Any = "k-means++"
+    n_init: int | str = "auto"
+    max_iter: int = 300
+    tol: float = 0.0
+    random_state: Any = None
+    algorithm: str = "lloyd"
+    copy_x: bool = True
+    verbose: int = 0
+
+    _rules: ClassVar[Rules] = PAIRWISE_RULES | {
         "n_clusters": (lambda v: whole(v, 1), "a whole number >= 1"),
         "init": (
             lambda v: v in _INITS if isinstance(v, str) else callable(v) or hasattr(v, "__len__"),
@@ -98,41 +119,6 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         "copy_x": (True, "X is never changed"),
         "verbose": (0, "a fit is silent; n_iter_ and inertia_ say how it went"),
     }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        init: Any = "k-means++",
-        n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 0.0,
-        random_state: Any = None,
-        budget: int | float | str | None = None,
-        algorithm: str = "lloyd",
-        copy_x: bool = True,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.budget = budget
-        self.algorithm = algorithm
-        self.copy_x = copy_x
-        self.verbose = verbose
 
     # -- fit --------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,18 +13,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.certify import seen_indefinite
+from mercer.certify import Stop, seen_indefinite
 from mercer.estimators.regression.kernel_ridge import KernelRidge
-from mercer.estimators.shared.parameters import Rules, Unnecessary, check_parameters, is_real, whole
-from mercer.estimators.shared.ranges import whole_fit
-from mercer.estimators.unsupervised.base import KERNEL_RULES, Images, centred_trace, like
+from mercer.estimators.shared.fitting import whole_fit
+from mercer.estimators.shared.parameters import (
+    PAIRWISE_RULES,
+    Rules,
+    Unnecessary,
+    check_parameters,
+    is_real,
+    whole,
+    with_parameters,
+)
+from mercer.estimators.unsupervised.base import Images, centred_trace, like
 from mercer.gram import Gram, top_eigenpairs
+from mercer.gram.products import Products
 from mercer.kernels import RBF, Kernel
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.rkhs import RKHSVector
 from mercer.rkhs.functions.preimage import METHODS, dense_rows, preimages
-from mercer.solvers.systems.products import Products
 
 # scikit-learn's thresholds for eigenvalues, relative to the largest: below the first they are 0, below minus the second
 # the kernel is not positive semidefinite.
@@ -33,6 +42,7 @@ _ROUGH = 2000  # points beyond which float32 values serve for sums over all of t
 _BATCH = 2**24  # numbers of coefficients that preimages hold at a time
 
 
+@with_parameters
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
     r"""Principal component analysis in the space of a kernel, from products with its matrix alone where n is large.
 
@@ -99,7 +109,22 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
     True
     """
 
-    _rules: ClassVar[Rules] = KERNEL_RULES | {
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    preimage: str = "auto"
+    tol: float = 1e-6
+    remove_zero_eig: bool = False
+    random_state: Any = 0
+    eigen_solver: str = "auto"
+    max_iter: int | None = None
+    iterated_power: int | str = "auto"
+    copy_X: bool = True  # noqa: N815
+    n_jobs: int | None = None
+
+    _rules: ClassVar[Rules] = PAIRWISE_RULES | {
         "n_components": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None for all"),
         "alpha": (lambda v: is_real(v) and 0 <= v < math.inf, "a finite number >= 0"),
         "preimage": (lambda v: v in ("auto", "ridge", *METHODS), f"'auto', 'ridge', {', '.join(map(repr, METHODS))}"),
@@ -110,47 +135,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         "max_iter": (None, "products with the matrix are taken until tol is reached, or a warning says why it is not"),
         "iterated_power": ("auto", "eigenvectors are refined until tol is reached"),
     }
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        preimage: str = "auto",
-        tol: float = 1e-6,
-        remove_zero_eig: bool = False,
-        random_state: Any = 0,
-        budget: int | float | str | None = None,
-        eigen_solver: str = "auto",
-        max_iter: int | None = None,
-        iterated_power: int | str = "auto",
-        copy_X: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.preimage = preimage
-        self.tol = tol
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.budget = budget
-        self.eigen_solver = eigen_solver
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
 
     # -- fit --------------------------------------------------------------------------------------------
 
@@ -354,7 +338,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self._inverse_kernel = _comparing(self.kernel_, Z)
         ridge = KernelRidge(self.alpha, kernel=self._inverse_kernel, residual=1e-10, budget=self.budget)
         self.dual_coef_ = ridge.fit(Z, X).dual_coef_
-        if ridge.certificate_.stopped == "interrupted":
+        if ridge.certificate_.stopped == Stop.INTERRUPTED:
             raise KeyboardInterrupt
 
     @property

@@ -8,8 +8,8 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from mercer.gram import rows
 from mercer.gram.symmetric import Symmetric
 
-_ALIKE = 1e-6  # of the largest eigenvalue: what is smaller is rounding of float32
-_NEAR = 1e-3  # of an eigenvalue: how close to it an equation is still solved
+_ROUNDING = 1e-6  # of the largest eigenvalue: what is smaller is rounding of float32
+_POLE = 1e-3  # of an eigenvalue: how close to it an equation is still solved
 
 
 class Sketch:
@@ -18,7 +18,8 @@ class Sketch:
     .. math:: K_{:S} K_{SS}^{-1} K_{S:} = Z \operatorname{diag}(e) Z^T
 
     Columns are drawn with k(x, x) as their probabilities. Of a positive semidefinite K this leaves a positive
-    semidefinite rest, whose trace bounds every eigenvalue that the guess has missed.
+    semidefinite rest, whose trace bounds every eigenvalue that the guess has missed. It is no
+    `PivotedCholesky`, as K may be indefinite or centred: all columns are drawn at once and kept as they are.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class Sketch:
         size = np.maximum(np.abs(shifts), floor)
         inside = self._B.T @ (rows.inner(self._C, R) - np.outer(self._centre, R.sum(axis=0)))
         gap = self.values[:, None] - shifts
-        gap = np.copysign(np.maximum(np.abs(gap), _NEAR * size), gap)
+        gap = np.copysign(np.maximum(np.abs(gap), _POLE * size), gap)
         return self._times(self._B @ (inside / gap + inside / size)) - R / size
 
     def _times(self, M: np.ndarray) -> np.ndarray:
@@ -63,7 +64,7 @@ class Sketch:
 def _root(W: np.ndarray) -> np.ndarray:
     """Return A with A A' about the inverse of W, of its positive part where it has another."""
     try:
-        L = cholesky(W + _ALIKE * np.trace(W) * np.eye(len(W)), lower=True)
+        L = cholesky(W + _ROUNDING * np.trace(W) * np.eye(len(W)), lower=True)
         return np.asarray(solve_triangular(L, np.eye(len(W)), lower=True).T)
     except np.linalg.LinAlgError:
         values, U = _positive(W)
@@ -75,5 +76,5 @@ def _positive(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not len(H):
         return np.zeros(0), np.zeros((0, 0))
     values, U = eigh(H, driver="evd")
-    kept = np.flatnonzero(values > _ALIKE * max(values[-1], 0.0))[::-1]
+    kept = np.flatnonzero(values > _ROUNDING * max(values[-1], 0.0))[::-1]
     return values[kept], U[:, kept]

@@ -12,8 +12,8 @@ from mercer.kernels.graphs.base import CountKernel, check_bool
 from mercer.kernels.graphs.union import Union, united
 from mercer.kernels.proof import Proof
 from mercer.points import Points
+from mercer.points.sets.graph import path_counts
 from mercer.points.sets.named import bags, names, paired
-from mercer.points.sets.paths import path_counts
 
 _UNITS = 10**9  # in which lengths are added: whole numbers, so that equal sums are equal
 _TOTAL = 4e9  # length of all edges of a graph: of twice as many billionths the sum has 63 bits

@@ -12,7 +12,7 @@ from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.histogram import non_negative
 from mercer.points import Pair, Points, PointValues
 from mercer.points.formulas.pair import squared_norms
-from mercer.points.sets.members import sizes
+from mercer.points.sets.bags import sizes
 
 
 @kernel

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import cores, inside, run
-from mercer.points.sets import bags, members
+from mercer.points.sets import bags
 from mercer.points.sets.points import Points
 
 # Hashable callables, so that equal ones are computed once: points to points, and points to one number each.
@@ -236,7 +236,7 @@ class Block(_Real):
 
     @property
     def common(self) -> np.ndarray:
-        return members.common(self._left, self._right)
+        return bags.common(self._left, self._right)
 
     def sums(self, of: Callable[[Pair], Any]) -> np.ndarray:
         return bags.sums(self._left.data, self._right.data, lambda x, z: self._values(of, x, z))
@@ -307,7 +307,7 @@ class Diagonal(_Real):
 
     @property
     def common(self) -> np.ndarray:
-        return np.asarray(self._left.values(members.sizes))
+        return np.asarray(self._left.values(bags.sizes))
 
     def sums(self, of: Callable[[Pair], Any]) -> np.ndarray:
         return bags.own_sums(self._left.data, lambda x, z: self._values(of, x, z))

@@ -10,9 +10,8 @@ from scipy import sparse
 
 from mercer import _core
 from mercer.machine.lazy import cached_property
-from mercer.points.sets.centred import Centred, centre
-from mercer.points.sets.compressed import Compressed
 from mercer.points.sets.named import is_named, numbered
+from mercer.points.sets.operands import Centred, Compressed, centre
 from mercer.points.sets.vectors import NoMatrix, as_vectors, is_foreign, levels_of
 
 __all__ = ["NoMatrix", "Points", "is_foreign"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.shared.multiclass import one_vs_rest
+from mercer.estimators.shared.classes import one_vs_rest
 from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure, Figures, Prose, Section, Table
 from mercer.report.drawing.scales import span

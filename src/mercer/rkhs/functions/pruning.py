@@ -87,7 +87,8 @@ class _Search:
     centre shortens r by :math:`r(x)^2 / P(x)^2`. Choosing by this alone takes pairs of neighbours, whose difference is
     a derivative, and in a few steps no digit of R is left; choosing by r alone takes more centres. Between them,
     :math:`r(x)^2 / P(x)` in units of k(x, x) needs few centres and keeps its digits (beta = 2 on the scale of Wenzel,
-    Santin and Haasdonk, 2023). Several functions share the centres: their squares are added.
+    Santin and Haasdonk, 2023). Several functions share the centres: their squares are added. It is no
+    `mercer.gram.factor.PivotedCholesky`, as functions decide about its pivots, and as a negative P^2 is an error here.
     """
 
     def __init__(self, gram: Gram, A: np.ndarray) -> None:

@@ -9,12 +9,15 @@ from scipy import sparse
 
 from mercer.gram import Gram
 from mercer.kernels import Kernel
+from mercer.machine.lazy import cached_property
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
 from mercer.rkhs.functions.centres import doubled, merged, plain, size_of, taken
 
 _TILE = 2**21  # kernel values held at a time where the coefficients are sparse
 _ROUNDING = {8: 1e-10, 4: 1e-6}  # of <f, f>, in units of the largest it could be, by bytes per kernel value
+_LARGE = 1e18  # coordinates whose squares float32 cannot hold
+_SMALL_BLOCK = 32  # support vectors per block below which all blocks are evaluated together
 
 
 def exponents(A: Any) -> Any:
@@ -37,6 +40,76 @@ def values(kernel: Kernel, X: Any, points: Any, A: Any) -> Any:
             f"{largest(A):.3g}. Divide the function by a number first."
         )
     return found
+
+
+class Expansion:
+    """f_c(x) = sum_i B_ic k(s_i, x), where the coefficients B are zero outside given blocks.
+
+    A block is a run of support vectors together with the coefficients of the functions that use them: one block for a
+    single function, one per class for the class pairs of a classifier.
+
+    Parameters
+    ----------
+    kernel
+        The kernel, resolved.
+    support
+        The support vectors s_i, in the order of the blocks.
+    blocks
+        One matrix (support vectors, functions) for each run, all with the same number of functions.
+    single
+        Whether float32 kernel values are enough: those of the fit were.
+    """
+
+    def __init__(self, kernel: Kernel, support: Any, blocks: list[np.ndarray], single: bool = False) -> None:
+        self.kernel = kernel
+        self.support = support
+        self.blocks = blocks
+        self.single = single
+
+    def sums(self, X: Any) -> np.ndarray:
+        """Return the sums over each block, (points of X, blocks, functions), in float64."""
+        points = Points(X)
+        parts, k = self._parts, self.kernel
+        if self.single and points.extent < _LARGE:
+            points = points.single()
+        if self._together and parts[0] is not None:
+            return self.sums_of_rows(Gram(k, points, parts[0]).dense())
+        out = np.zeros((len(points), len(self.blocks), self.blocks[0].shape[1]))
+        for i, (part, block) in enumerate(zip(parts, self.blocks, strict=False)):
+            if part is not None:
+                out[:, i] = Gram(k, points, part).matvec(block)
+        return out
+
+    def sums_of_rows(self, K: np.ndarray) -> np.ndarray:
+        """Return the same for similarities K (points, support vectors) that are given."""
+        out = np.empty((len(K), len(self.blocks), self.blocks[0].shape[1]))
+        start = 0
+        for i, block in enumerate(self.blocks):
+            np.matmul(K[:, start : start + len(block)], block, out=out[:, i])
+            start += len(block)
+        return out
+
+    # -- the support vectors, prepared once for all predictions -----------------------------------------
+
+    @property
+    def _together(self) -> bool:
+        """Whether blocks are so small that looking at each by itself would cost more than the kernel values."""
+        return len(self.blocks) > 1 and sum(map(len, self.blocks)) < _SMALL_BLOCK * len(self.blocks)
+
+    @cached_property
+    def _parts(self) -> list[Points | None]:
+        """The support vectors of each block, or all in one."""
+        sizes = [sum(map(len, self.blocks))] if self._together else [len(block) for block in self.blocks]
+        parts: list[Points | None] = []
+        for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
+            part = None
+            if size:
+                part = Points(Points(self.support).take(np.arange(stop - size, stop)).data, "support_vectors_")
+            parts.append(part.single() if part is not None and self.single else part)
+        return parts
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_parts"}
 
 
 def inner(kernel: Kernel, P: Any, A: Any, Q: Any, B: Any) -> np.ndarray:

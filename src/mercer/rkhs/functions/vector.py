@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.gram import gradient
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Linear
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
@@ -363,3 +363,16 @@ class RKHSVector(Sequence[RKHSFunction]):
 def _share(error: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return errors as shares of norms; 0 of the function 0."""
     return np.divide(error, size, out=np.zeros_like(error), where=size > 0)
+
+
+def functions_of(kernel: Kernel, points: Any, A: Any, offsets: Any, single: bool) -> RKHSFunction | RKHSVector:
+    """Return the functions with coefficients A, (centres, functions): one by itself, or all as a vector."""
+    if single:
+        return RKHSFunction(kernel, points, A[:, 0], float(np.ravel(offsets)[0]))
+    return RKHSVector(kernel, points, A, offsets)
+
+
+def linear_functions(coef: Any, intercept: Any, single: bool) -> RKHSFunction | RKHSVector:
+    """Return w.x + b as functions of the linear kernel: w = sum_i a_i x_i has itself as its only centre."""
+    w = np.array(np.atleast_2d(coef), dtype=np.float64)
+    return functions_of(Linear(), w, np.eye(len(w)), intercept, single)

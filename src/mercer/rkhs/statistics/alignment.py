@@ -14,15 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.machine.threads import run
-
-if TYPE_CHECKING:
-    from mercer.solvers.systems.pivoted import Pivoted
+from mercer.gram.factor import PivotedCholesky
+from mercer.machine.threads import one_thread_each, run
 
 _BAND = 64  # rows that are permuted at a time
 _PORTION = 64 * 2**20  # bytes of permutations held at a time, at most
@@ -163,13 +160,13 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
     """
     factors, left = [], []
     for gram in grams:
-        pivoted = _factor(gram, most, int(rng.integers(2**31)))
-        F = np.ascontiguousarray(pivoted.R.T)
+        factor = _factor(gram, most, int(rng.integers(2**31)))
+        F = np.ascontiguousarray(factor.R.T)
         F -= F.mean(axis=0)
-        if exactly and pivoted.trace > _EXACT * float(np.vdot(F, F)):
+        if exactly and factor.trace > _EXACT * float(np.vdot(F, F)):
             return None
         factors.append(F)
-        left.append(pivoted.trace)
+        left.append(factor.trace)
     F, G = factors
     norms = float(np.linalg.norm(F.T @ F)), float(np.linalg.norm(G.T @ G))
     diagonals = np.einsum("ij,ij->i", F, F), np.einsum("ij,ij->i", G, G)
@@ -191,14 +188,12 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
     )
 
 
-def _factor(gram: Gram, most: int, seed: int) -> Pivoted:
-    from mercer.machine.threads import one_thread_each
-    from mercer.solvers.systems.pivoted import Pivoted  # the solvers take a while to load
-    from mercer.solvers.systems.products import Products
+def _factor(gram: Gram, most: int, seed: int) -> PivotedCholesky:
+    from mercer.gram.products import Products  # the solvers take a while to load
 
-    pivoted = Pivoted(Products(gram), most, single=False, seed=seed)
-    total = pivoted.trace
+    factor = PivotedCholesky(Products(gram), most, seed=seed)
+    total = factor.trace
     with one_thread_each():
-        while not pivoted.exhausted and pivoted.rank < most and pivoted.trace > 0.1 * _EXACT * total:
-            pivoted.grow(max(8, most // 8))
-    return pivoted
+        while not factor.exhausted and factor.rank < most and factor.trace > 0.1 * _EXACT * total:
+            factor.grow(max(8, most // 8))
+    return factor

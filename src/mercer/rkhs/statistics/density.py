@@ -14,7 +14,7 @@ from scipy.special import betaln, gammaln, logsumexp
 from mercer.gram import Gram
 from mercer.kernels import RBF, Cauchy, Kernel, Laplacian, Matern, RationalQuadratic, Wendland
 from mercer.machine.threads import run
-from mercer.points import Comparison, Pair, Points
+from mercer.points import Pair, Points
 
 _TINY = 1e-200  # densities, in units of the window's height, below which they are computed in logarithms
 _TILE = 1 << 18  # pairs whose logarithms are held at a time
@@ -365,12 +365,12 @@ def log_left_out(found: Window, X: Any, log_weights: np.ndarray) -> np.ndarray:
 def _log_sums(found: Window, left: Points, right: Points, logs: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return log sum_j exp(log w_j + log k(x - z_j)) for each x, a band of rows at a time."""
     n, m = len(left), len(right)
-    compared = Comparison(found.distance, left, right)
+    compared = Gram.of_formula(found.distance, left, right)
     unit, apart = 1.0, compared
     largest = max(left.extent, right.extent) / float(found._scales().min())
     if largest > _SQUARED:
         unit = 2.0 ** math.frexp(min(largest, 1e300))[1]  # dividing by it rounds nothing
-        apart = Comparison(found.distance, Points(left.vectors / unit), Points(right.vectors / unit))
+        apart = Gram.of_formula(found.distance, Points(left.vectors / unit), Points(right.vectors / unit))
 
     def band(rows: slice) -> np.ndarray:
         r = np.asarray(compared.block(rows, slice(0, m)), dtype=np.float64)

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
 
 from mercer.certify import Certificate
-from mercer.estimators.shared.labels import as_given
+from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.parameters import Rules, check_parameters, whole
 from mercer.estimators.svm.machine import Recheck
 from mercer.kernels import Kernel

@@ -11,8 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.estimators import SVC
-from mercer.estimators.shared.labels import as_given, numbered, shown
-from mercer.estimators.shared.multiclass import pair_index
+from mercer.estimators.shared.classes import as_given, numbered, pair_index, shown
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.machine.words import count
 from mercer.selection.automatic.account import scoring_name

@@ -13,17 +13,17 @@ from sklearn.base import clone
 
 from mercer.estimators import GaussianProcessRegressor
 from mercer.gram import Gram, parameter_gradient, parameters, with_parameters
+from mercer.gram.products import Products
 from mercer.kernels import Kernel
 from mercer.kernels.vectors.stationary import Radial
 from mercer.machine.threads import one_thread_each
-from mercer.points import Comparison, Points
+from mercer.points import Points
 from mercer.selection.learning.learned import Learned, account
 from mercer.solvers.control import Control
 from mercer.solvers.gp.likelihood import LEAST, Evidence, Profile, fill, least_noise
 from mercer.solvers.gp.search import Tuned, tune
 from mercer.solvers.gp.space import NOISE, Space, last_part, space_of
 from mercer.solvers.systems.cholesky import diagnose
-from mercer.solvers.systems.products import Products
 
 _ALPHAS = (1e-8, 1e4)  # bounds of alpha, in units of the mean of k(x, x)
 _SHARES = (0.5, 1.0)  # of the scales given: where those of each feature start, besides at the best one for all
@@ -326,7 +326,7 @@ class LeaveOneOut:
         """
         self.factored = None
         C, n = self.matrix, len(self.matrix)
-        floor = least_noise(Comparison(kernel.of, self.points).diag())
+        floor = least_noise(kernel.diag(self.points))
         self._hidden = np.broadcast_to(np.asarray(noise) < floor, n)
         fill(kernel, self.points, C)
         C.flat[:: n + 1] += np.maximum(noise, floor)

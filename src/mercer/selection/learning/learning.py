@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.estimators import GaussianProcessRegressor
-from mercer.estimators.shared.training import KernelData
+from mercer.estimators.shared.data import KernelData
 from mercer.kernels import Kernel, parse_kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget

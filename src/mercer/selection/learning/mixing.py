@@ -15,12 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.certify.values import product
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import Kernel, Sum
 from mercer.machine.threads import one_thread_each
 from mercer.points import Points
 from mercer.rkhs.statistics.alignment import centre
 from mercer.selection.learning.simplex import Known
-from mercer.solvers.systems.products import Products
 
 _INSIDE = 1e-3  # of the tolerance: that of the fits
 _ALONE = 600  # rows up to which threads of BLAS wait for one another longer than they work

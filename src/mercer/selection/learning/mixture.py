@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certify import Certificate
+from mercer.certify import Certificate, Stop, relative_gap
 from mercer.estimators import SVC, SVR, KernelMachine, KernelRidge
-from mercer.estimators.shared.inputs import read_anything, read_vectors
-from mercer.estimators.shared.kernel_names import compares_vectors
-from mercer.estimators.shared.labels import as_given
+from mercer.estimators.shared.classes import as_given
+from mercer.estimators.shared.data import read_anything, read_vectors
+from mercer.estimators.shared.parameters import compares_vectors
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.kernels import Kernel, parse_kernel
@@ -30,6 +30,7 @@ from mercer.selection.learning.simplex import descend
 from mercer.selection.search.grids import expand, listed
 from mercer.selection.search.targets import codes_of, flat, is_classes, is_constant
 from mercer.selection.search.work import within
+from mercer.solvers.run import history_table
 
 METHODS = ("alignment", "objective")
 _ROWS, _LEAST = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
@@ -107,6 +108,8 @@ class KernelMixture(BaseEstimator):
     >>> bool(SVC(kernel=mixture.kernel_).fit(X, y).score(X, y) > 0.95)
     True
     """
+
+    _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
 
     def __init__(
         self,
@@ -231,14 +234,14 @@ class KernelMixture(BaseEstimator):
 
         def watch() -> str | None:
             late = self.time_limit is not None and time.perf_counter() - began >= self.time_limit
-            return f"time_limit={self.time_limit:g} s reached" if late else None
+            return Stop.time(self.time_limit) if late else None
 
         count = len(self.kernels_)
         found = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
         self.weights_, self.n_iter_ = found.shares, len(found.history)
         if not found.known.slopes.any():
             self.weights_ = self._even("the model is constant whatever the kernel is")
-        self.history_ = found.history
+        self._history = found.history
         self.estimator_ = problem.fitted(self.weights_)
         name = type(model).__name__
         self.plan_ = f"{count} kernels, {self.n_iter_} fits of {name}, quasi-Newton steps on the weights"
@@ -284,6 +287,16 @@ class KernelMixture(BaseEstimator):
         return np.full(len(self.kernels_), 1 / len(self.kernels_))
 
     # -- the claim, checked -----------------------------------------------------------------------------
+
+    @property
+    def history_(self) -> np.ndarray:
+        """The descent of method "objective", with the fields of `SVC.history_`: one row for each fit inside."""
+        check_is_fitted(self, "_history")
+        nan = math.nan
+        return history_table(
+            (step, upper, bound, relative_gap(upper - bound, upper, bound), nan, nan)
+            for step, (upper, bound) in enumerate(self._history, start=1)
+        )
 
     @property
     def certificate_(self) -> Certificate:

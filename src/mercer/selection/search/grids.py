@@ -9,8 +9,9 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
+from mercer.gram import Gram
 from mercer.kernels import RBF, Kernel
-from mercer.points import Comparison, Points
+from mercer.points import Points
 
 _SAMPLE = 400  # points whose distances are looked at
 _SPAN = (0.1, 3.0)  # times the quantiles below: the smallest and the largest scale
@@ -52,7 +53,7 @@ def scales(X: Any, count: int = 10, seed: int = 0) -> np.ndarray:
     if len(points) > _SAMPLE:
         some = np.sort(np.random.default_rng(seed).choice(len(points), _SAMPLE, replace=False))
         points = points.take(some)
-    squares = np.asarray(Comparison(lambda pair: pair.sqdist(1.0), points, None).dense(), dtype=np.float64)
+    squares = np.asarray(Gram.of_formula(lambda pair: pair.sqdist(1.0), points).fill(), dtype=np.float64)
     distances = np.sqrt(squares[np.triu_indices(len(points), 1)])
     distances = distances[distances > 0]
     low, high = np.quantile(distances, [0.1, 0.9]) if distances.size else (1.0, 1.0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.shared.choosing import asks_for_choice
+from mercer.estimators.shared.data import asks_for_choice
 from mercer.estimators.shared.parameters import check_parameters
 from mercer.estimators.svm.classifier import PairwiseClassifier
 from mercer.estimators.svm.fold import Data, Fit, Start

@@ -12,7 +12,7 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.machine.threads import run
-from mercer.points import Block, Comparison, Points
+from mercer.points import Block, Points
 from mercer.points.formulas import formula as symbolic
 from mercer.solvers import Control
 from mercer.solvers.dual.shared import SharedMatrix
@@ -78,17 +78,17 @@ class Matrices:
                 if others * place.matrix.values.nbytes > self._room:
                     place.matrix = None
 
-    def _compute(self, compared: Any) -> np.ndarray | None:
+    def _compute(self, gram: Gram) -> np.ndarray | None:
         """Return kernel values from statistics that several kernels share, where there is room for them."""
-        X = compared.left.vectors if compared.left.numeric else None
+        X = gram.left.vectors if gram.left.numeric else None
         if len(self._places) < _SHARING or not isinstance(X, np.ndarray) or X.shape[1] < _WIDE:
             return None
         with self._lock:
             if self._statistics is None:
-                self._statistics = Statistics(compared.left, min(int(self.budget) // 8, _KEPT // 4))
-        if self._statistics.points.dtype != compared.left.dtype:
+                self._statistics = Statistics(gram.left, min(int(self.budget) // 8, _KEPT // 4))
+        if self._statistics.points.dtype != gram.left.dtype:
             return None
-        return self._statistics.values(compared)
+        return self._statistics.values(gram)
 
 
 # -- pair statistics: inner products and distances, computed once for all kernels -------------------------
@@ -111,7 +111,7 @@ class Statistics:
     >>> from mercer.points import Points
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> kept = Statistics(Points(X), 10_000)
-    >>> kept.values(Gram(RBF(2.0), X).comparison).round(3)
+    >>> kept.values(Gram(RBF(2.0), X)).round(3)
     array([[1.   , 0.882, 0.325],
            [0.882, 1.   , 0.607],
            [0.325, 0.607, 1.   ]])
@@ -124,38 +124,38 @@ class Statistics:
         each = len(points) ** 2 * np.dtype(points.dtype).itemsize
         self._most = room // each if each else 0  # statistics that there is room for
 
-    def values(self, comparison: Comparison) -> np.ndarray | None:
+    def values(self, gram: Gram) -> np.ndarray | None:
         """Return the kernel values of all pairs; None where the kernel asks for more than kept statistics."""
-        kinds = shared_kinds(comparison)
+        kinds = shared_kinds(gram)
         if not kinds:
             return None
         with self._lock:
             if len(kinds | set(self._kept)) > self._most:
                 return None
             for kind in kinds - set(self._kept):
-                values, finite = Comparison(_Statistic(kind), self.points, None).compute()
-                if not finite:
+                try:
+                    self._kept[kind] = Gram.of_formula(_Statistic(kind), self.points).fill()
+                except FloatingPointError:
                     return None
-                self._kept[kind] = values
         n = len(self.points)
         out = np.empty((n, n), self.points.dtype)
         height = max(1, _TILE // n)
-        good = run(lambda r: self._fill(comparison, slice(r, min(r + height, n)), out), range(0, n, height))
-        return out if all(good) else None  # what is not finite, the comparison itself explains
+        good = run(lambda r: self._fill(gram, slice(r, min(r + height, n)), out), range(0, n, height))
+        return out if all(good) else None  # what is not finite, the matrix itself explains
 
-    def _fill(self, comparison: Comparison, rows: slice, out: np.ndarray) -> bool:
+    def _fill(self, gram: Gram, rows: slice, out: np.ndarray) -> bool:
         tile = _Kept(self.points.take(rows), self.points, {kind: S[rows] for kind, S in self._kept.items()})
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            out[rows] = comparison.of(tile)
+            out[rows] = gram.kernel.of(tile)
         return bool(np.isfinite(out[rows]).all())
 
 
-def shared_kinds(comparison: Comparison) -> set[str]:
+def shared_kinds(gram: Gram) -> set[str]:
     """Return the statistics of the points as they are that a kernel reads; empty where it reads anything else."""
-    if not comparison.compiled or comparison.formula is None:
+    if not gram.compiled:
         return set()
     found = set()
-    for leaf in symbolic.statistics(comparison.formula):
+    for leaf in symbolic.statistics(gram.formula):
         plain = leaf.kind == "dot" or leaf.kind in _POWERS
         if leaf.path or not plain or not isinstance(leaf.scale, float | int):
             return set()

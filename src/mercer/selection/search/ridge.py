@@ -14,17 +14,16 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.kernel_ridge import KernelRidge
-from mercer.estimators.shared.choosing import asks_for_choice
-from mercer.estimators.shared.inputs import positive_weights
+from mercer.estimators.shared.data import asks_for_choice, positive_weights
 from mercer.estimators.shared.parameters import check_parameters, positive
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.kernels import Kernel, Precomputed
 from mercer.machine.threads import cores
 from mercer.points import Points
 from mercer.selection.search.answers import KnownRegressor
 from mercer.selection.search.work import Work
 from mercer.solvers.systems.cg import krylov
-from mercer.solvers.systems.products import Products
 
 _SHARED = 100  # products with K that all folds share, before the alphas that are left get a factor
 _STREAMED = 300  # where K is not held, and there is no factor

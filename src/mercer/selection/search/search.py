@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_method_params, _num_samples, indexable
 
-from mercer.estimators.shared.labels import as_given
+from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.parameters import positive
 from mercer.machine.budget import Budget
 from mercer.machine.warn import warn

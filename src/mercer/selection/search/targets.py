@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mercer.estimators import GaussianProcessRegressor
 from mercer.estimators.regression.base import columns_of
-from mercer.estimators.shared.labels import numbered, shown
+from mercer.estimators.shared.classes import numbered, shown
 
 _EQUAL = 8 * float(np.finfo(np.float64).eps)
 _LARGE = 1e150

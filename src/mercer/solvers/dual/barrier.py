@@ -1,4 +1,4 @@
-"""An interior-point method for the dual on a matrix that is held: few, expensive steps where SMO would need millions.
+"""Interior-point methods for the dual on a matrix that is held, and for the nearest points of hulls of few features.
 
 SMO moves two coefficients at a time and crawls where the matrix is ill-conditioned beside the box (unscaled features, a
 large C). The predictor-corrector of Mehrotra (1992) needs some thirty factorisations whatever the scaling.
@@ -7,18 +7,21 @@ large C). The predictor-corrector of Mehrotra (1992) needs some thirty factorisa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
 from mercer.machine.threads import one_thread_each, scipy_alone
 
-_SMALL = 1000  # points of a matrix that one thread factorises in no time
-_STEPS = 80
+_ONE_THREAD = 1000  # points of a matrix that one thread factorises in no time
+_STEPS = 80  # at most, of the path on a matrix; far beyond what a path that converges takes
+_FEATURE_STEPS = 60  # at most, of the path on features
+_LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
 _LATE = 5  # steps after which what is left of the residual is rounding, once complementarity is there
 _BACK = 0.995  # of the way to the boundary
 _INSIDE = 0.1  # of the mean: how far a start without upper bounds is moved away from 0
@@ -35,7 +38,7 @@ def quietly(n: int) -> Iterator[None]:
 
     To one for small matrices: on a busy machine its threads wait for one another for ever.
     """
-    few = one_thread_each() if n <= _SMALL else scipy_alone()
+    few = one_thread_each() if n <= _ONE_THREAD else scipy_alone()
     with few, np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         yield
 
@@ -342,3 +345,93 @@ def _spread(parts: np.ndarray, bounds: np.ndarray, row: np.ndarray, missing: flo
     if missing == 0 or total == 0:
         return parts
     return np.clip(parts + row[:, None] * missing * (room / total), 0.0, bounds)
+
+
+def path_of_features(
+    points: np.ndarray, sign: np.ndarray, free: bool, counting: Callable[[float], int] | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield weights u, slacks and |w|^2 along the central path (Mehrotra, 1992).
+
+    The dual of the nearest points is max rho - |w|^2 / 2 under sign (<w, phi> + offset) - rho = slack >= 0. A step is
+    solved for w, the offset and rho together: what is left for u is a small difference of small numbers, which it is
+    not in a step that is solved for u.
+
+    Parameters
+    ----------
+    points, sign, free
+        The features of the points as rows, their labels, and whether there is an offset.
+    counting
+        Returns how many of the features count, from the first on, at the largest u / slack; None for all of them.
+    """
+    n, d = points.shape
+    ends = np.column_stack([sign, -np.ones(n)] if free else [-np.ones(n)])  # of the offset and of rho
+    few = d if counting is None else 1  # features that are looked at
+    rows = points[:, :few]
+
+    def times(v: np.ndarray) -> np.ndarray:
+        return sign * (rows @ v[:few]) + ends @ v[few:]
+
+    def transposed(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([rows.T @ (sign * x), ends.T @ x])
+
+    u = np.full(n, 1.0 / n)
+    slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
+    v = np.zeros(few + ends.shape[1])
+    lifts: tuple[float, ...] = _LIFTS
+    for _ in range(_FEATURE_STEPS):
+        yield u, slack, float(v[:few] @ v[:few])
+        stiff = u / slack
+        if counting is not None:
+            more = max(few, counting(float(stiff.max())))
+            v, few = np.concatenate([v[:few], np.zeros(more - few), v[few:]]), more
+        rows = points[:, :few]
+        penalty = np.append(np.ones(few), np.zeros(ends.shape[1]))
+        gain = np.append(np.zeros(len(penalty) - 1), 1.0)
+        missing = times(v) - slack
+        newton = _FeatureNewton(rows, sign, ends, stiff, lifts)
+        if newton.factor is None:
+            return
+        lifts = newton.lifts
+        base = gain - penalty * v - transposed(stiff * missing)
+        # Towards the solution itself; how far that goes says how much of the mean to keep, and what curves away.
+        dslack = times(newton.solve(base)) + missing
+        du = -u - stiff * dslack
+        far = min(1.0, _reach(u, du), _reach(slack, dslack))
+        mean, after = float(u @ slack) / n, float((u + far * du) @ (slack + far * dslack)) / n
+        push = ((after / mean) ** 3 * mean - du * dslack) / slack
+        dv = newton.solve(base + transposed(push))
+        dslack = times(dv) + missing
+        du = push - u - stiff * dslack
+        far = min(1.0, _BACK * _reach(u, du), _BACK * _reach(slack, dslack))
+        if not (np.isfinite(dv).all() and np.isfinite(du).all()):
+            return
+        v = v + far * dv
+        u, slack = np.maximum(u + far * du, 1e-300), np.maximum(slack + far * dslack, 1e-300)
+
+
+class _FeatureNewton:
+    """A' diag(stiff) A + diag(penalty) for the rows A = (phi, sign ends), factorised with the first lift that does."""
+
+    def __init__(
+        self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray, lifts: tuple[float, ...]
+    ) -> None:
+        d = points.shape[1]
+        rows = np.column_stack([points, sign[:, None] * ends])
+        rows *= np.sqrt(stiff)[:, None]
+        squares = np.einsum("ij,ij->j", rows, rows)
+        squares[:d] += 1.0
+        self.scale = 1.0 / np.sqrt(squares)
+        rows *= self.scale
+        matrix = dsyrk(1.0, rows.T, lower=1)
+        self.factor = None
+        for i, lift in enumerate(lifts):
+            matrix[np.diag_indices(len(matrix))] = 1.0 + lift
+            try:
+                self.factor = cho_factor(matrix, lower=True, check_finite=False)
+            except LinAlgError:
+                continue
+            self.lifts = lifts[i:]  # a later matrix is worse conditioned
+            break
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        return self.scale * cho_solve(self.factor, self.scale * right, check_finite=False)

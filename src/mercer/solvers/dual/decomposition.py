@@ -1,7 +1,7 @@
 """Decomposition: SMO inside a working set, one product with the kernel matrix to tell all others.
 
 The scheme of Joachims (1999), with the second-order steps of Fan, Chen & Lin (2005), large working sets of which a part
-is kept, and points at their bounds left alone until the others have settled. Kernel values are not kept: the square
+is kept, and points at their bounds left alone until the others are solved for. Kernel values are not kept: the square
 block of the working set and the product of the moved columns are computed anew, which is faster than reading them from
 memory where a pair costs about a nanosecond.
 """
@@ -15,29 +15,27 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer import _core
+from mercer.certify import Stop
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
-from mercer.solvers.dual.course import CHUNK, FLOOR, Course
-from mercer.solvers.dual.planning import Method
-from mercer.solvers.dual.problem import SVMDual
-from mercer.solvers.dual.state import State, dot
-from mercer.solvers.run import Row
+from mercer.solvers.dual.problem import Method, State, SVMDual, dot
+from mercer.solvers.dual.smo import CHUNK, SMO
 
-_SMALLEST = 1536  # points of a working set, if there are as many
-_EARLY = 5.0  # times the first target: the violation from which on points rest where the free ones are many
-_HALVED = 2048  # points of a working set of which half are new each time; of a larger one, a quarter
-_BARRIER = 2048  # the largest working set that is factorised when SMO crawls in it
 CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
-_HELD = 6000  # points of a matrix that is factorised when nothing else helps
-_CRAWLS = 30  # working sets in a row in which it did, before that
-_WATCH = 100  # working sets, or 20 rounds if that is more, between two looks at whether the objective still rises
-_MISSES = 2  # looks in a row without the gap halved or the objective 5 percent up, which end it
-_KEPT = 3  # steps whose span is searched
-_CLIPPED = 200  # points that may be stopped at their bounds: each costs a column of the matrix
-_TAKERS = 64  # points that make up for it
+_SMALLEST = 1536  # points of a working set, if there are as many
+_HALF_NEW = 2048  # points of a working set of which half are new each time; of a larger one, a quarter
+_EARLY_SHRINKING = 5.0  # times the target: the violation from which on points rest where the free ones are many
+_BARRIER_POINTS = 2048  # the largest working set that is factorised when SMO crawls in it
+_HELD_POINTS = 6000  # points of a matrix that is factorised when nothing else helps
+_CRAWLING_SETS = 30  # working sets in a row in which SMO crawled, before a matrix is factorised
+_SETS_PER_LOOK = 100  # working sets, or 20 rounds if that is more, between two looks at whether the objective rises
+_IDLE_LOOKS = 2  # looks in a row without the gap halved or the objective 5 percent up, which end it
+_RECENT_STEPS = 3  # last steps whose span is searched
+_CLIPPED = 200  # coefficients that may be stopped at their bounds: each costs a column of the matrix
+_BALANCING = 64  # points with the most room, which restore the sum of all coefficients
 
 
-class Decomposition(Course):
+class Decomposition(SMO):
     """A problem too large for its matrix to be held."""
 
     def __init__(self, problem: SVMDual, control: Control, method: Method) -> None:
@@ -46,26 +44,24 @@ class Decomposition(Course):
         everyone = np.random.default_rng(0).permutation(self.state.n + self.state.phantom).astype(np.int32)
         self._everyone = self.hot = everyone
         self.cold = everyone[:0]
-        self._free = self._crawls = 0
-        self._directions: Directions | None = None  # while points rest
-        self._every = max(_WATCH, 20 * self.state.n // _SMALLEST)
-        self._misses = 0
-        self._kept = (math.inf, self.state.plus, self.state.minus)  # the point with the smallest gap so far
-        self._watched = (math.inf, -math.inf)  # the gap and the dual of the last progress
+        self._free = self._crawling_sets = 0
+        self._recent: RecentSteps | None = None  # while points rest
+        self._sets_per_look = max(_SETS_PER_LOOK, 20 * self.state.n // _SMALLEST)
+        self._idle_looks = 0
+        self._progress = (math.inf, -math.inf)  # the gap and the dual of the last progress
 
     @property
     def may_be_held(self) -> bool:
         """Whether the whole matrix could be held and factorised after all."""
-        return self.state.n <= _HELD and 24 * self.state.n**2 <= self.problem.gram.budget
+        return self.state.n <= _HELD_POINTS and 24 * self.state.n**2 <= self.problem.gram.budget
 
     def _block(self, chosen: np.ndarray) -> np.ndarray:
         if not self.state.phantom:
             return self.matrix.block(chosen)
         return np.pad(self.matrix.block(chosen[chosen < self.state.n]), (0, 1))  # the phantom stands last
 
-    def _advance(self) -> str:
+    def advance(self) -> str:
         s = self.state
-        self._kept = (s.bounds().relative_gap, s.plus.copy(), s.minus.copy())
         working = self.cold
         target = math.inf
         while True:
@@ -76,51 +72,51 @@ class Decomposition(Course):
                 if self.cold.size:
                     self._wake()
                     continue
-                bounds = self._note()
-                if self._good(bounds):
+                bounds = self._look()
+                if self._small_gap(bounds):
                     if self._trustworthy(bounds):
-                        return "converged"
+                        return Stop.CONVERGED
                     target = math.inf  # look again, in float64
                     continue
-                if count == 0 or self._stuck(violation):
+                if count == 0 or self._at_floor(violation):
                     if self.matrix.dtype == np.float64:
-                        return FLOOR
+                        return Stop.FLOOR
                     self._widen()
-                if (reason := self._limit()) is not None:
+                if (reason := self.run.limit()) is not None:
                     return reason
                 target = self._next_target(violation, bounds)
                 self._shrink()
                 continue
-            if self._crowded and not self.cold.size and violation <= _EARLY * target:
+            if self._crowded and not self.cold.size and violation <= _EARLY_SHRINKING * target:
                 self._shrink()
                 if self.cold.size:
                     continue
-            ahead = None if self._directions is None or self._crawls else self._directions.ahead()
+            ahead = None if self._recent is None or self._crawling_sets else self._recent.extrapolation()
             if ahead is not None:
-                there = np.empty(size, np.int32)
-                found, rest = _core.select(*ahead[:3], *s.arrays[3:], s.groups, self.hot, working, fresh, there)
-                if found:
-                    out, count, violation = there, found, rest
+                others = np.empty(size, np.int32)
+                number, rest = _core.select(*ahead[:3], *s.arrays[3:], s.groups, self.hot, working, fresh, others)
+                if number:
+                    out, count, violation = others, number, rest
             working = out[:count]
             self._work(working, max(0.2 * violation, 0.5 * target), ahead)
             if (reason := self._pause()) is not None:
                 self._wake()
-                self._note()
+                self._look()
                 return reason
 
     def _sizes(self) -> tuple[int, int]:
-        """The working set grows with the free points: they must settle among themselves, and SMO's steps are cheap."""
+        """Return how many points to work on, more where more are free, and how many of them are to be new."""
         if self.outer % 4 == 0:
             self._free = int(np.count_nonzero(self.state.free))
         size = min(self.method.size, max(_SMALLEST, self._free + self._free // 8 + 512))
-        return size, size // 2 if size <= _HALVED or self._directions is not None else size // 4
+        return size, size // 2 if size <= _HALF_NEW or self._recent is not None else size // 4
 
     @property
     def _crowded(self) -> bool:
         """Whether the free points are more than a working set holds."""
         return self._free > self.method.size
 
-    def _work(self, working: np.ndarray, tol: float, ahead: Ahead | None = None) -> None:
+    def _work(self, working: np.ndarray, tol: float, ahead: Extrapolation | None = None) -> None:
         """Solve for the working set, from the point ahead if there is one, then tell the hot points what moved."""
         s = self.state
         self._known = None
@@ -129,23 +125,23 @@ class Decomposition(Course):
         upper, lower, width = (array[working] for array in s.arrays[3:])
         cap = 20 * len(working)
         if self.control.max_iter >= 0:
-            cap = min(cap, self.control.max_iter - self.steps)
+            cap = min(cap, self.control.max_iter - self.run.steps)
         block = self._block(working)
         gradient, plus, minus = (array[working] for array in (ahead or s.arrays)[:3])
         before = plus - minus
-        if ahead is not None and not settle(ahead.owed, block, gradient, plus, minus, upper, lower):
-            ahead, self._directions = None, self._no_directions()
+        if ahead is not None and not restore_sum(ahead.missing, block, gradient, plus, minus, upper, lower):
+            ahead, self._recent = None, self._no_steps()
             gradient, plus, minus = (array[working] for array in s.arrays[:3])
             before = plus - minus
         rest = (upper, lower, width, s.groups, tol, min(cap, CHUNK), False)
         done, violation = _core.smo(block, gradient, plus, minus, *rest)
-        self._crawls = self._crawls + 1 if violation > tol and done >= 20 * len(working) else 0
-        if self._crawls >= _CRAWLS and not self.may_be_held and self._fits_barrier(len(working)):
-            self._leap(block, working, plus, minus)
-            self._crawls = 0
+        self._crawling_sets = self._crawling_sets + 1 if violation > tol and done >= 20 * len(working) else 0
+        if self._crawling_sets >= _CRAWLING_SETS and not self.may_be_held and self._fits_barrier(len(working)):
+            self._interior_points(block, working, plus, minus)
+            self._crawling_sets = 0
         moved = plus - minus - before
         which = np.flatnonzero(moved[: len(working) - s.phantom])
-        was = None if self._directions is None else (s.plus - s.minus, s.gradient.copy())
+        was = None if self._recent is None else (s.plus - s.minus, s.gradient.copy())
         if ahead is None:
             s.plus[working], s.minus[working] = plus, minus
         else:
@@ -157,15 +153,15 @@ class Decomposition(Course):
             change = self.matrix.product(rows, working[which], self._round(moved))
             s.gradient[slice(s.n) if rows is None else rows] += change
             self.drift += dot(moved, moved)
-        if self._directions is not None and was is not None:
-            self._directions.keep(s.plus - s.minus - was[0], s.gradient - was[1])
-        self.steps += done
+        if self._recent is not None and was is not None:
+            self._recent.keep(s.plus - s.minus - was[0], s.gradient - was[1])
+        self.run.steps += done
         self.outer += 1
 
-    def _no_directions(self) -> Directions | None:
+    def _no_steps(self) -> RecentSteps | None:
         """Nothing to look ahead along yet; None where that would not pay, or sums are kept in another way."""
         s = self.state
-        return Directions(s, self._image) if self._crowded and s.groups == 1 and not s.phantom else None
+        return RecentSteps(s, self._image) if self._crowded and s.groups == 1 and not s.phantom else None
 
     def _image(self, where: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the matrix times a vector, for the hot points."""
@@ -175,9 +171,9 @@ class Decomposition(Course):
 
     def _fits_barrier(self, size: int) -> bool:
         """Whether a working set is small enough to be factorised: its block, in float64 too, and the factor."""
-        return size <= _BARRIER and 20 * size**2 <= self.problem.gram.budget
+        return size <= _BARRIER_POINTS and 20 * size**2 <= self.problem.gram.budget
 
-    def _leap(self, block: np.ndarray, working: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> None:
+    def _interior_points(self, block: np.ndarray, working: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> None:
         """SMO crawls in the working set: an interior-point method goes on; the others enter through the linear term."""
         s = self.state
         m = len(working) - s.phantom
@@ -185,66 +181,62 @@ class Decomposition(Course):
         K, b = block[:m, :m].astype(np.float64), (s.plus - s.minus)[at]
         linear, width = s.gradient[at] - K @ b, s.width[at]
         groups = 0 if s.phantom else s.groups
-        found = barrier(K, linear, width, s.upper[at], s.lower[at], plus[:m], minus[:m], groups, 1e-9)
-        if found is None:
+        parts = barrier(K, linear, width, s.upper[at], s.lower[at], plus[:m], minus[:m], groups, 1e-9)
+        if parts is None:
             return
 
         def value(p: np.ndarray, q: np.ndarray) -> float:
             c = p - q
             return float(c @ (0.5 * (K @ c) + linear) + width @ (p + q))
 
-        if value(*found) < value(plus[:m], minus[:m]):
-            plus[:m], minus[:m] = found
+        if value(*parts) < value(plus[:m], minus[:m]):
+            plus[:m], minus[:m] = parts
             if s.phantom:
                 rest = float((plus - minus)[:m].sum()) - float(b.sum()) - (s.plus - s.minus)[-1]
                 plus[-1], minus[-1] = max(0.0, -rest), max(0.0, rest)
 
     def _pause(self) -> str | None:
         """Between two working sets: limits, a checkpoint, a word to the listener."""
-        self.checkpoint.write_now_and_then(plus=self.state.plus, minus=self.state.minus)
-        if self.may_be_held and self._crawls >= _CRAWLS:
+        self.run.save(plus=self.state.plus, minus=self.state.minus)
+        if self.may_be_held and self._crawling_sets >= _CRAWLING_SETS:
             return CRAWLS
-        if self.outer % self._every == 0 and (reason := self._watch()) is not None:
+        if self.outer % self._sets_per_look == 0 and (reason := self._without_progress()) is not None:
             return reason
-        last = self.history[-1] if self.history else Row(0, math.nan, 0.0, math.inf, 0, 0.0)
-        if self.control.report is not None and self.control.seconds - last.seconds > 0.2:
-            dual = self.state.dual
+        history = self.run.history
+        gap, seconds = (history[-1].gap, history[-1].seconds) if history else (math.inf, 0.0)
+        if self.control.report is not None and self.control.seconds - seconds > 0.2:
             support = int(np.count_nonzero(self.state.coefficients))
-            self.history.append(Row(self.steps, math.nan, dual, last.gap, support, self.control.seconds))
-            if self.control.tell(iteration=self.steps, gap=last.gap, dual=dual, support=support):
-                return "stopped by the callback"
-        return self.control.exhausted(self.steps)
+            self.run.note(math.nan, self.state.dual, gap, support)
+        return self.run.limit()
 
-    def _watch(self) -> str | None:
-        """A target that rounding hides is never reached: look at the objectives, from fresh gradients, now and then."""
+    def _without_progress(self) -> str | None:
+        """Return why to stop, judged with fresh gradients: a target that rounding hides is never reached."""
         self._wake()
         self.recompute()
-        bounds = self._note()
-        if self._good(bounds) and self._trustworthy(bounds):
-            return "converged"
-        if bounds.relative_gap <= self._kept[0]:
-            self._kept = (bounds.relative_gap, self.state.plus.copy(), self.state.minus.copy())
-        gap, dual = self._watched
+        bounds = self._look()
+        if self._small_gap(bounds) and self._trustworthy(bounds):
+            return Stop.CONVERGED
+        gap, dual = self._progress
         gained = bounds.dual - dual
         if bounds.relative_gap <= 0.5 * gap or gained >= 0.05 * abs(bounds.dual):
-            self._watched, self._misses = (bounds.relative_gap, bounds.dual), 0
+            self._progress, self._idle_looks = (bounds.relative_gap, bounds.dual), 0
             return None
-        self._misses += 1
-        if self._misses < _MISSES and gained > 1e-12 * abs(bounds.dual):
+        self._idle_looks += 1
+        if self._idle_looks < _IDLE_LOOKS and gained > 1e-12 * abs(bounds.dual):
             return None
         if self.matrix.dtype == np.float64:
             if self.may_be_held:
                 return CRAWLS
             still = gained <= 1e-12 * abs(bounds.dual)
-            return FLOOR if still else f"no progress in {self._every * _MISSES} working sets"
+            return Stop.FLOOR if still else f"no progress in {self._sets_per_look * _IDLE_LOOKS} working sets"
         self._widen()
-        self._watched, self._misses = (math.inf, -math.inf), 0
+        self._progress, self._idle_looks = (math.inf, -math.inf), 0
         return None
 
     # -- points at rest ---------------------------------------------------------------------------------
 
     def _shrink(self) -> None:
-        """Leave alone the points at a bound that no pair would move, until the others have settled."""
+        """Leave alone the points at a bound that no pair would move, until the others are solved for."""
         s = self.state
         keep = s.free
         resting = np.ones(s.n, bool)
@@ -259,12 +251,12 @@ class Decomposition(Course):
         self._hot_points = self.hot[self.hot < s.n]
         self.cold = np.flatnonzero(~keep).astype(np.int32)
         self._before = s.coefficients
-        self._directions = self._no_directions()
+        self._recent = self._no_steps()
 
     def _wake(self) -> None:
         """Bring the gradient of the points at rest up to date, all changes since at once."""
         s = self.state
-        self._directions = None
+        self._recent = None
         if self.cold.size:
             change = s.coefficients - self._before
             moved = np.flatnonzero(change)
@@ -276,16 +268,16 @@ class Decomposition(Course):
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-class Ahead(NamedTuple):
+class Extrapolation(NamedTuple):
     """A point further on: feasible but for the sum of its coefficients, which the next working set has to restore."""
 
     gradient: np.ndarray
     plus: np.ndarray
     minus: np.ndarray
-    owed: float  # what is missing from the sum
+    missing: float  # from the sum
 
 
-class Directions:
+class RecentSteps:
     """The last steps of a decomposition with one group of variables, and their products.
 
     Parameters
@@ -303,7 +295,7 @@ class Directions:
 
     def keep(self, step: np.ndarray, image: np.ndarray) -> None:
         """Remember a step and its image, K step."""
-        self._steps = [(step, image), *self._steps][:_KEPT]
+        self._steps = [(step, image), *self._steps][:_RECENT_STEPS]
         row = [dot(step, other) for _, other in self._steps]
         m = len(row)
         curvature = np.empty((m, m))
@@ -311,7 +303,7 @@ class Directions:
         curvature[1:, 1:] = self._curvature[: m - 1, : m - 1]
         self._curvature = curvature
 
-    def ahead(self) -> Ahead | None:
+    def extrapolation(self) -> Extrapolation | None:
         """Return the minimum over the span, moved into the box; None where there is nothing to gain.
 
         Each coefficient stays on its side of 0, where the objective is one quadratic function; what is 0 stays 0.
@@ -344,11 +336,11 @@ class Directions:
         length = min(1.0, -fall / curve)
         after = np.clip(b + length * step, low, high)
         gradient = s.gradient + length * image
-        return Ahead(gradient, np.maximum(after, 0.0), np.maximum(-after, 0.0), float((b - after).sum()))
+        return Extrapolation(gradient, np.maximum(after, 0.0), np.maximum(-after, 0.0), float((b - after).sum()))
 
 
-def settle(
-    owed: float,
+def restore_sum(
+    missing: float,
     block: np.ndarray,
     gradient: np.ndarray,
     plus: np.ndarray,
@@ -357,18 +349,18 @@ def settle(
     lower: np.ndarray,
 ) -> bool:
     """Restore the sum by the points of a working set that have most room; return whether they have enough."""
-    if owed > 0:
+    if missing > 0:
         room = np.where(plus > 0, upper - plus, minus)
     else:
         room = np.where(plus > 0, plus, np.where(minus > 0, lower - minus, 0.0))
-    takers = np.argsort(-room)[:_TAKERS]
-    room = room[takers]
+    balancing = np.argsort(-room)[:_BALANCING]
+    room = room[balancing]
     total = float(room.sum())
-    if total < 2 * abs(owed):
+    if total < 2 * abs(missing):
         return False
-    if owed:
-        given = owed / total * room
-        b = (plus - minus)[takers] + given
-        plus[takers], minus[takers] = np.maximum(b, 0.0), np.maximum(-b, 0.0)
-        gradient += np.einsum("i,ij->j", given, block[takers])
+    if missing:
+        given = missing / total * room
+        b = (plus - minus)[balancing] + given
+        plus[balancing], minus[balancing] = np.maximum(b, 0.0), np.maximum(-b, 0.0)
+        gradient += np.einsum("i,ij->j", given, block[balancing])
     return True

@@ -9,17 +9,16 @@ from typing import NoReturn
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg.lapack import dpotrf, dpstrf
+from scipy.linalg.lapack import dpotrf
 
-from mercer.certify import Certificate
+from mercer.certify import Stop
 from mercer.gram import Gram
-from mercer.points import Comparison, diagonal
+from mercer.gram.factor import lapack_cholesky
+from mercer.points import diagonal
 from mercer.points.formulas.formula import StatLeaf
 from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import quietly
-from mercer.solvers.dual.course import FLOOR
-from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.hulls import (
     Columns,
     Nearest,
@@ -32,46 +31,23 @@ from mercer.solvers.dual.hulls import (
     on_matrix,
     refined_on_matrix,
 )
-from mercer.solvers.dual.planning import WHOLE, method
-from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
-from mercer.solvers.dual.whole import Whole
-from mercer.solvers.run import Row
+from mercer.solvers.dual.problem import FLOAT64_EPS, WHOLE, Infeasible, Solution, SVMDual
+from mercer.solvers.dual.solve import solve_soft
+from mercer.solvers.run import Run
 
-_EPS = float(np.finfo(np.float64).eps)
-_ROUGH = 1e-2  # the gap at which a rung shows whether its bound matters
+_BOUNDS = (1e2, 1e5, 1e8, 1e11)  # on the coefficients, one after the other, in units of 1 / k(x, x)
+_ROUGH_GAP = 1e-2  # at which a solution shows whether its bound matters
 _PART = 600  # points tried first when there are many
-_LADDER = (1e2, 1e5, 1e8, 1e11)  # bounds on the coefficients, in units of 1 / k(x, x)
-_FEW = 20  # SMO steps per point in which most margins are found
-_QUICK = 600  # points up to which SMO is tried although vectors are at hand
-_WIDE = 1000  # coordinates of vectors that are taken as they are
-_DENSE = 0.8  # the rank, per point, from which on the matrix is quicker to factorise than the squares of its factor
-_MEET = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
-
-
-def is_hard(problem: SVMDual) -> bool:
-    """Return whether a coefficient has no bound."""
-    return bool(np.isinf(problem.upper).any() or np.isinf(problem.lower).any())
+_SMO_STEPS = 20  # per point, in which most margins are found
+_SMO_POINTS = 600  # up to which SMO is tried although vectors are at hand
+_MOST_COORDINATES = 1000  # of vectors that are taken as they are
+_FULL_RANK = 0.8  # rank per point from which on the matrix is quicker to factorise than the squares of its factor
+_MEETING = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
 
 
 def holds(problem: SVMDual) -> bool:
     """Return whether all kernel values are few enough to be held in float64."""
     return len(problem) <= WHOLE and 8 * len(problem) ** 2 <= problem.gram.budget
-
-
-def solve_soft(problem: SVMDual, control: Control) -> Solution:
-    """Solve one problem whose coefficients are bounded, by the method that suits it."""
-    chosen = method(problem, control)
-    if chosen.whole:
-        return Whole(problem, control, chosen).run()
-    problem = problem.alone()
-    solution = Decomposition(problem, control, chosen).run()
-    if solution.certificate.stopped != CRAWLS:
-        return solution
-    chosen = replace(chosen, name="interior points after decomposition", whole=True, single=False)
-    again = Whole(replace(problem, plus=solution.plus, minus=solution.minus), control, chosen)
-    again.impatient = True
-    again.steps, again.history = solution.certificate.iterations, solution.history
-    return again.run()
 
 
 def solve_hard(problem: SVMDual, control: Control) -> Solution:
@@ -88,7 +64,7 @@ def solve_hard(problem: SVMDual, control: Control) -> Solution:
     except Infeasible:
         _forget(control)
         raise
-    if solution.certificate.stopped in ("converged", FLOOR):
+    if solution.certificate.stopped in (Stop.CONVERGED, Stop.FLOOR):
         _forget(control)
     return solution
 
@@ -101,45 +77,43 @@ def _hard(problem: SVMDual, control: Control, y: np.ndarray) -> Solution:
     points = inner_products(problem)
     fits = holds(problem)
     start = None
-    if fits and (points is None or len(y) <= _QUICK):
+    if fits and (points is None or len(y) <= _SMO_POINTS):
         quick, done = _quickly(problem, control, y, size)
         if done:
             return quick
         start = quick.coefficients
-    found, touching = None, 0.0
+    hulls, touching = None, 0.0
     if points is not None:
-        found, touching = _between_vectors(points, y, free, control)
+        hulls, touching = _between_vectors(points, y, free, control)
     elif fits:
-        touching = 4 * math.sqrt(_EPS * size)
-        found = _between_values(problem, y, free, touching, control, start)
-    if found is not None and found.margin > touching:
-        solution = _widest(found, problem, y, points, control)
+        touching = 4 * math.sqrt(FLOAT64_EPS * size)
+        hulls = _between_values(problem, y, free, touching, control, start)
+    if hulls is not None and hulls.margin > touching:
+        solution = _widest(hulls, problem, y, points, control)
         if solution is not None:
             return solution
-    if found is not None and found.apart <= _MEET * math.sqrt(size):
-        _refuse(found, size)
+    if hulls is not None and hulls.apart <= _MEETING * math.sqrt(size):
+        _refuse(hulls, size)
     return _by_bounds(problem, control, y, size)
 
 
 def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> tuple[Solution, bool]:
     """Return what SMO finds in few steps, and whether to end there: at a solution below its bounds or a given limit."""
-    most = _FEW * len(y)
+    most = _SMO_STEPS * len(y)
     if 0 <= control.max_iter <= most:
         most = control.max_iter
-    soft = problem
-    for rung, bound in enumerate(_LADDER[:2]):
-        ours = replace(control, max_iter=most, checkpoint=_file(control, rung))
-        cap = bound / size if size > 0 else bound
-        soft = replace(soft, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
-        solution = solve_soft(soft, ours)
+    start = problem
+    for number in range(2):
+        soft, cap = _bounded(start, number, size)
+        solution = solve_soft(soft, replace(control, max_iter=most, checkpoint=_file(control, number)))
         claim = solution.certificate
-        ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
-        if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
+        ended = claim.stopped == Stop.CALLBACK or control.exhausted(claim.iterations) is not None
+        if ended or (claim.stopped == Stop.CONVERGED and not _reached(solution, cap)):
             return _certified(solution, y, problem.offset != "none"), True
         most -= claim.iterations
-        if claim.stopped != "converged" or most <= 0:
+        if claim.stopped != Stop.CONVERGED or most <= 0:
             break
-        soft = replace(soft, plus=solution.plus, minus=solution.minus)
+        start = _from(problem, solution)
     return solution, False
 
 
@@ -148,14 +122,14 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
 
 def inner_products(problem: SVMDual) -> np.ndarray | None:
     """Return the vectors of which the kernel is the inner product; None where it is none, or they are too wide."""
-    formula = problem.gram.comparison.formula
+    formula = problem.gram.formula
     leaf = formula.leaf if formula is not None else None
     if not isinstance(leaf, StatLeaf) or leaf.kind != "dot":
         return None
     points = problem.points()
     for map in leaf.path:
         points = points.through(map)
-    if not points.width <= min(len(points), _WIDE) or 8 * len(points) * points.width > problem.gram.budget:
+    if not points.width <= min(len(points), _MOST_COORDINATES) or 8 * len(points) * points.width > problem.gram.budget:
         return None
     vectors = points.double().vectors
     return vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
@@ -163,20 +137,18 @@ def inner_products(problem: SVMDual) -> np.ndarray | None:
 
 def matrix(problem: SVMDual) -> np.ndarray:
     """Return all kernel values in float64."""
-    gram = problem.gram
-    values = Comparison(gram.kernel.of, problem.points().double(), None, gram.comparison.formula).dense()
-    return np.asarray(values, dtype=np.float64)
+    return np.asarray(problem.gram.on(problem.points().double()).fill(), dtype=np.float64)
 
 
 def pivoted_factor(K: np.ndarray) -> Columns | None:
     """Return F with F F' = K up to rounding; None where K is not positive semidefinite."""
     largest = float(K.diagonal().max())
-    packed, order, rank, _ = dpstrf(K.T, lower=1, tol=10 * _EPS * largest)
+    L, order, rank = lapack_cholesky(K, 10 * FLOAT64_EPS * largest)
     factor = np.empty((len(K), rank))
-    factor[order - 1] = np.tril(packed[:, :rank])
+    factor[order] = L
     probe = np.cos(np.arange(len(K)))
     off = np.abs(K @ probe - factor @ (factor.T @ probe)).max() > 1e-9 * len(K) * max(largest, 1e-300)
-    return None if off else Columns(factor, np.square(packed.diagonal()[:rank]), K)
+    return None if off else Columns(factor, np.square(L.diagonal()), K)
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
@@ -185,7 +157,7 @@ def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Con
     An offset makes up for a move of all vectors: with their mean at 0 they lose nothing where they lie far out.
     """
     moved = points - points.mean(axis=0) if free else points
-    touching = 16 * _EPS * math.sqrt(float(np.einsum("ij,ij->i", moved, moved).max()))
+    touching = 16 * FLOAT64_EPS * math.sqrt(float(np.einsum("ij,ij->i", moved, moved).max()))
     return nearest(moved, y, free, _gap(control), touching, lambda: control.exhausted(0) is not None), touching
 
 
@@ -205,17 +177,17 @@ def _between_values(
             return None
         rank = len(K) if factor is None else factor.values.shape[1]
         if start is not None and np.count_nonzero(start) <= rank:
-            found = refined_on_matrix(K, start != 0, y, free, goal)
-            if found is not None and is_nearest(K, found, goal):
-                return found
-        if factor is None or rank > _DENSE * len(K):
+            hulls = refined_on_matrix(K, start != 0, y, free, goal)
+            if hulls is not None and is_nearest(K, hulls, goal):
+                return hulls
+        if factor is None or rank > _FULL_RANK * len(K):
             return nearest_on_matrix(K, y, free, goal, touching, start)
-        seen = nearest(factor.values, y, free, goal, touching, lambda: control.exhausted(0) is not None, factor)
-        found = on_matrix(K, seen.b, y, free, seen.steps)
-        if found.margin > touching and found.gap > _gap(control):
-            refined = refined_on_matrix(K, in_mixture(K, found, y, free), y, free, steps=seen.steps)
-            found = refined if refined is not None and refined.gap < found.gap else found
-    return found
+        on_factor = nearest(factor.values, y, free, goal, touching, lambda: control.exhausted(0) is not None, factor)
+        hulls = on_matrix(K, on_factor.b, y, free, on_factor.steps)
+        if hulls.margin > touching and hulls.gap > _gap(control):
+            refined = refined_on_matrix(K, in_mixture(K, hulls, y, free), y, free, steps=on_factor.steps)
+            hulls = refined if refined is not None and refined.gap < hulls.gap else hulls
+    return hulls
 
 
 def _gap(control: Control) -> float:
@@ -223,59 +195,48 @@ def _gap(control: Control) -> float:
 
 
 def _widest(
-    found: Nearest, problem: SVMDual, y: np.ndarray, points: np.ndarray | None, control: Control
+    hulls: Nearest, problem: SVMDual, y: np.ndarray, points: np.ndarray | None, control: Control
 ) -> Solution | None:
     """Return the margin between two mixtures as a solution of the dual; None where float64 cannot hold it.
 
     f is a sum of terms b_i k(x_i, x): where classes nearly touch, these are large and of both signs.
     """
     free = problem.offset != "none"
-    total = float(np.abs(found.b).sum())
-    b = found.b * (total / found.apart**2)
+    total = float(np.abs(hulls.b).sum())
+    b = hulls.b * (total / hulls.apart**2)
     at = np.flatnonzero(b)
     if points is None:
-        values = found.values * (total / found.apart**2)
+        values = hulls.values * (total / hulls.apart**2)
     else:
         values = points @ (b[at] @ points[at])
     lengths = np.sqrt(np.abs(diagonal(problem.gram.kernel.of, problem.points())))
     length = float(np.abs(b) @ lengths)
-    if _EPS * length * float(lengths.max()) > 0.5:
+    if FLOAT64_EPS * length * float(lengths.max()) > 0.5:
         return None
     offset = -(float(values[y > 0].min()) + float(values[y < 0].max())) / 2 if free else 0.0
     values = values + offset
     smallest = float((y * values).min())
     if not smallest > 0:
         return None
-    dual = 0.5 * (total / found.apart) ** 2
-    primal, rounding = max(dual, dual / smallest**2), 2 * _EPS * length * (length + total)
+    dual = 0.5 * (total / hulls.apart) ** 2
+    primal, rounding = max(dual, dual / smallest**2), 2 * FLOAT64_EPS * length * (length + total)
     slack = y * values - 1.0
     kkt = max(float(np.abs(slack[at]).max()), float(-slack.min()))
-    gap = max(0.0, primal - dual - rounding) / primal
-    control.tell(iteration=found.steps, gap=gap, dual=dual, support=len(at))
-    certificate = Certificate(
-        primal=primal,
-        dual=dual,
-        kkt=kkt,
-        tol=control.tol,
-        solver="nearest points of the convex hulls",
-        iterations=found.steps,
-        seconds=control.seconds,
-        rounding=rounding,
-        stopped="converged" if gap <= control.tol else FLOOR,
-    )
-    history = [Row(found.steps, primal, dual, gap, len(at), control.seconds)]
-    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=history)
+    run, solver = Run(control, steps=hulls.steps), "nearest points of the convex hulls"
+    certificate = run.certificate(primal, dual, kkt, solver, otherwise=Stop.FLOOR, rounding=rounding)
+    run.note(primal, dual, certificate.relative_gap, len(at))
+    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=run.history)
 
 
-def _refuse(found: Nearest, size: float) -> NoReturn:
-    width = 1.05 * 2 * found.apart / float(np.abs(found.b).sum())
-    many = [int(np.count_nonzero(found.b * side > 0)) for side in (1.0, -1.0)]
+def _refuse(hulls: Nearest, size: float) -> NoReturn:
+    width = 1.05 * 2 * hulls.apart / float(np.abs(hulls.b).sum())
+    many = [int(np.count_nonzero(hulls.b * side > 0)) for side in (1.0, -1.0)]
     raise Infeasible(
         f"the classes cannot be separated by a hard margin (C=inf): no margin is wider than {width:.2g}, where the "
         f"points are up to {math.sqrt(size):.2g} long in feature space: a mixture of {many[0]} points of one class and "
         f"one of {many[1]} points of the other are no farther apart. Use a finite C, or a kernel that separates more "
         "(a smaller RBF scale).",
-        coefficients=found.b,
+        coefficients=hulls.b,
     )
 
 
@@ -288,40 +249,48 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
     A solution below its bounds is the hard-margin solution. Dual values only grow with the bounds, and each is a lower
     bound of |w|^2 / 2: where even the largest bounds are reached, no margin wider than 2 / sqrt(2 D) exists.
     """
-    solution = None
-    for rung, bound in enumerate(_LADDER):
-        cap = bound / size if size > 0 else bound
-        soft = replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
-        if solution is not None:
-            soft.plus, soft.minus = solution.plus, solution.minus
+    start, shift = problem, problem.offset != "none"
+    for number in range(len(_BOUNDS)):
+        soft, cap = _bounded(start, number, size)
         # The bounds are far away, so that slacks are dear: what misses the margin is a small part of the gap.
-        ours = replace(control, checkpoint=_file(control, rung))
-        tol = max(control.tol, _ROUGH) if rung else control.tol  # enough to see whether a bound is reached
+        # Beyond the first bound, a rough solution is enough to see whether it is reached.
+        ours = replace(control, checkpoint=_file(control, number))
+        tol = max(control.tol, _ROUGH_GAP) if number else control.tol
         solution = solve_soft(soft, replace(ours, tol=tol))
         if tol > control.tol and not _reached(solution, cap):
-            soft.plus, soft.minus = solution.plus, solution.minus
-            solution = solve_soft(soft, ours)
-        if not _reached(solution, cap) or solution.certificate.stopped == "interrupted":
-            return _certified(solution, y, problem.offset != "none")
-        if bound == _LADDER[0] and len(y) > WHOLE:
+            solution = solve_soft(_from(soft, solution), ours)
+        if not _reached(solution, cap) or solution.certificate.stopped == Stop.INTERRUPTED:
+            return _certified(solution, y, shift)
+        if number == 0 and len(y) > WHOLE:
             _require_separable_part(problem, solution, control)
-    assert solution is not None
-    b = mixtures(solution.coefficients, problem.offset != "none")
+        start = _from(problem, solution)
+    b = mixtures(solution.coefficients, shift)
     assert b is not None
     values = (solution.values - solution.offset) * (np.abs(b).sum() / np.abs(solution.coefficients).sum())
-    _refuse(between(b, values, float(b @ values), y, problem.offset != "none"), size)
+    _refuse(between(b, values, float(b @ values), y, shift), size)
 
 
-def _file(control: Control, rung: int) -> str | Path | None:
-    """Return the checkpoint of a rung of the ladder, whose bounds tell it from the others."""
+def _bounded(problem: SVMDual, number: int, size: float) -> tuple[SVMDual, float]:
+    """Return a problem under one of the finite bounds, and the bound."""
+    cap = _BOUNDS[number] / size if size > 0 else _BOUNDS[number]
+    return replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap)), cap
+
+
+def _from(problem: SVMDual, solution: Solution) -> SVMDual:
+    """Return a problem that starts at the solution of another."""
+    return replace(problem, plus=solution.plus, minus=solution.minus)
+
+
+def _file(control: Control, number: int) -> str | Path | None:
+    """Return the checkpoint of the problem under one of the bounds."""
     file = control.checkpoint
-    return file if file is None or rung == 0 else f"{file}.{rung}"
+    return file if file is None or number == 0 else f"{file}.{number}"
 
 
 def _forget(control: Control) -> None:
-    """Remove the checkpoints of all rungs: there is nothing to resume."""
-    for rung in range(len(_LADDER)):
-        Checkpoint(replace(control, checkpoint=_file(control, rung))).remove()
+    """Remove the checkpoints of all bounds: there is nothing to resume."""
+    for number in range(len(_BOUNDS)):
+        Checkpoint(replace(control, checkpoint=_file(control, number))).remove()
 
 
 def _reached(solution: Solution, cap: float) -> bool:
@@ -330,7 +299,6 @@ def _reached(solution: Solution, cap: float) -> bool:
 
 def _require_separable_part(problem: SVMDual, solution: Solution, control: Control) -> None:
     """Raise if the points that resist most cannot be separated: then all of them cannot, and few are quick to try."""
-    n = len(problem)
     part = np.sort(np.argsort(solution.plus + solution.minus)[-_PART:])
     y = -problem.linear[part]
     if np.abs(y.sum()) == len(y):
@@ -339,24 +307,20 @@ def _require_separable_part(problem: SVMDual, solution: Solution, control: Contr
     cut = SVMDual(gram, -y, problem.upper[part], problem.lower[part], offset=problem.offset)
     try:
         solve_hard(cut, replace(control, checkpoint=None, tol=max(control.tol, 1e-3)))
-    except Infeasible as found:
-        if found.coefficients is not None:
-            b = np.zeros(n)
-            b[part] = found.coefficients
-            found.coefficients = b
-        raise
+    except Infeasible as refusal:
+        b = np.zeros(len(problem))
+        b[part] = refusal.coefficients
+        raise Infeasible(str(refusal), b) from None
 
 
 def _certified(solution: Solution, y: np.ndarray, shift: bool) -> Solution:
     """Return the solution with the primal of the hard margin: f scaled until the smallest margin is 1."""
-    values = solution.values
+    values, offset, certificate = solution.values, solution.offset, solution.certificate
     if shift and (y > 0).any() and (y < 0).any():  # the offset in the middle between the classes
-        low, high = values[y > 0].min(), values[y < 0].max()
-        solution.offset -= (low + high) / 2
-        solution.values = values = values - (low + high) / 2
+        middle = (values[y > 0].min() + values[y < 0].max()) / 2
+        values, offset = values - middle, offset - middle
     smallest = float((y * values).min())
-    certificate = solution.certificate
-    square = float(solution.coefficients @ (values - solution.offset))
+    square = float(solution.coefficients @ (values - offset))
     primal = 0.5 * square / smallest**2 if smallest > 0 else math.inf
-    solution.certificate = replace(certificate, primal=max(primal, certificate.dual))
-    return solution
+    certificate = replace(certificate, primal=max(primal, certificate.dual))
+    return replace(solution, offset=offset, values=values, certificate=certificate)

@@ -13,33 +13,29 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import dsyrk
 
 from mercer.machine.threads import one_thread_each, scipy_alone
-from mercer.solvers.dual.barrier import Interior, path, quietly
+from mercer.solvers.dual.barrier import Interior, path, path_of_features, quietly
 
-_STEPS = 60
-_INLINE = 100_000_000  # products below which a second thread costs more than it brings
-_BACK = 0.995  # of the way to the boundary
-_LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diagonal, until it can be factorised
-_EQUATIONS = 200  # points of mixtures that are refined by solving for them
-_PATIENCE = 8  # exchanges in which the points to exchange become half as many, where they are few
-_WAYS = ((2, 0.85), (_PATIENCE, 0.5))  # exchanges, and to which part many points to exchange fall in them on the way
-_EXCHANGES = 60  # at most
-_BORDER = 40  # points by which a set may differ from the one that was factorised
-_SEPARATED = 0.03  # the gap of interior mixtures from which on their points are nearly those of the nearest
-_AGAIN = 0.1  # of the gap at which equations have failed: where they are tried again
-_LAST = 1e-8  # of the objective: the complementarity at which mixtures have the points of the nearest
-_NEARLY = 0.01  # of all points: so few coefficients of the wrong sign may be left out
-_HOPELESS = 0.02  # of all points: so many to exchange are too many when they become no fewer
-_PRESSING = (1.0, 1e3)  # times what a coefficient does to its own value: a value that is farther ahead presses it to 0
-_BESIDE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K are hardly seen in a step
-_EXACT = 1e-6  # of the square of the distance: what equations may leave of w
-_ROUNDING = 1e-15  # of k(x, x), in w at a point
-_SQUARES = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
-_HIDDEN = 1e-14  # of k(x, x): squares of distances that are not told from 0 by classes that overlap there
+_ONE_THREAD = 100_000_000  # products below which a second thread costs more than it brings
+_DIRECT_POINTS = 200  # of mixtures, up to which they are refined by solving for all coefficients at once
+_HALVING = 8  # exchanges in which the points to exchange become half as many, where they are few
+_FALLS = ((2, 0.85), (_HALVING, 0.5))  # exchanges, and to which part many points to exchange fall in them on the way
+_MOST_EXCHANGES = 60  # where so many have led nowhere, interior steps go on
+_MOST_BORDERED = 40  # points by which a set may differ from the one that was factorised
+_EQUATIONS_GAP = 0.03  # of interior mixtures: from there on their points are nearly those of the nearest
+_RETRY = 0.1  # of the gap at which equations have failed: where they are tried again
+_COMPLEMENTARITY = 1e-8  # of the objective: where mixtures have the points of the nearest
+_FEW_WRONG_SIGNS = 0.01  # of all points: so few coefficients of the wrong sign may be left out
+_MANY_EXCHANGED = 0.02  # of all points: so many to exchange are too many when they become no fewer
+_ACTIVE = (1.0, 1e3)  # times what a coefficient does to its own value: a value farther ahead holds it at 0
+_COLUMN_SHARE = 0.1  # of 1 / stiffness: columns of a factor that leave less of K hardly change a step
+_RESIDUAL = 1e-6  # of the square of the distance: what equations may leave of w
+_VALUE_ROUNDING = 1e-15  # of k(x, x), in w at a point
+_SQUARE_ROUNDING = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
+_OVERLAP = 1e-14  # of k(x, x): squares of distances that are not told from 0 by classes that overlap there
 _STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
-_FLOOR = 4  # steps in which complementarity does not halve: rounding keeps it where it is
+_FLOOR_STEPS = 4  # in which complementarity does not halve: rounding keeps it where it is
 
 
 class Columns(NamedTuple):
@@ -49,9 +45,9 @@ class Columns(NamedTuple):
     left: np.ndarray
     K: np.ndarray
 
-    def seen(self, stiffness: float) -> int:
+    def counting(self, stiffness: float) -> int:
         """Return how many columns count beside 1 / stiffness."""
-        return max(1, int(np.count_nonzero(self.left * stiffness > _BESIDE)))
+        return max(1, int(np.count_nonzero(self.left * stiffness > _COLUMN_SHARE)))
 
 
 class Nearest(NamedTuple):
@@ -124,25 +120,28 @@ def nearest(
     Examples
     --------
     >>> import numpy as np
-    >>> found = nearest(np.array([[-2.0], [-1.0], [3.0]]), np.array([-1.0, -1.0, 1.0]), True, 1e-9, 0.0, lambda: False)
-    >>> found.b.round(6), round(found.margin, 6)
+    >>> points, sign = np.array([[-2.0], [-1.0], [3.0]]), np.array([-1.0, -1.0, 1.0])
+    >>> hulls = nearest(points, sign, True, 1e-9, 0.0, lambda: False)
+    >>> hulls.b.round(6), round(hulls.margin, 6)
     (array([ 0., -1.,  1.]), 4.0)
     """
     square = float(np.einsum("ij,ij->i", points, points).max())
     best, smallest, waited = None, math.inf, 0
     refine = None if factor is None else _Refinement(factor.K, sign, free, tol)
-    few = len(points) * points.shape[1] ** 2 <= _INLINE
+    few = len(points) * points.shape[1] ** 2 <= _ONE_THREAD
     with one_thread_each() if few else scipy_alone(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for steps, (u, slack, length) in enumerate(_path(points, sign, free, factor)):
+        for steps, (u, slack, length) in enumerate(
+            path_of_features(points, sign, free, None if factor is None else factor.counting)
+        ):
             far = float(u @ slack) > max(length, 1e3 * touching**2)
-            wide = points.shape[1] > _EQUATIONS  # products with all features take as long as a part of the step
+            wide = points.shape[1] > _DIRECT_POINTS  # products with all features take as long as a part of the step
             if best is not None and far and wide and not stop():
                 continue
             waited += 1
             inside = mixtures(sign * u, free)
             tried = [inside]
             if not wide or (best is not None and (best.margin > 0 or best.apart <= 10 * touching)):
-                tried += [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _PRESSING]
+                tried += [mixtures(np.where(slack > times * square * u, 0.0, sign * u), free) for times in _ACTIVE]
                 tried.append(_refined(points, tried[1], sign, free))
             for b in tried:
                 if b is None or not np.isfinite(b).all():
@@ -161,7 +160,7 @@ def nearest(
                 refined = refine(np.arange(len(u)), u, slack, best.gap, steps)
                 if refined is not None:
                     return refined
-                if best.margin <= 0 and best.apart**2 <= _HIDDEN * square:
+                if best.margin <= 0 and best.apart**2 <= _OVERLAP * square:
                     break
             # Mixtures that nearly meet will hardly come apart again.
             meeting = best is not None and best.margin <= 0 and best.apart <= 100 * touching
@@ -193,38 +192,40 @@ def nearest_on_matrix(
         b = mixtures(sign, free)
     assert b is not None
     largest = float(np.abs(K.diagonal()).max())
-    noise = _SQUARES * largest
-    found, refine = on_matrix(K, b, sign, free), _Refinement(K, sign, free, tol)
+    noise = _SQUARE_ROUNDING * largest
+    mixed, refine = on_matrix(K, b, sign, free), _Refinement(K, sign, free, tol)
     totals: list[float] = []
     with quietly(len(K)):
-        for steps, (point, objective, _) in enumerate(_inside(K, b, sign, free)):
-            mixed = mixtures(point.coefficients if free else sign * point.coefficients, free)
-            if mixed is None or not np.isfinite(mixed).all():
+        for steps, (point, objective, _) in enumerate(_path_of_mixtures(K, b, sign, free)):
+            b = mixtures(point.coefficients if free else sign * point.coefficients, free)
+            if b is None or not np.isfinite(b).all():
                 return None
-            found = on_matrix(K, mixed, sign, free, steps)
-            refined = refine(point.at, point.x, point.low, found.gap, steps)
+            mixed = on_matrix(K, b, sign, free, steps)
+            refined = refine(point.at, point.x, point.low, mixed.gap, steps)
             if refined is not None:
                 return refined
-            if found.gap <= _AGAIN * tol or (found.margin <= 0 and found.apart**2 <= _HIDDEN * largest):
+            if mixed.gap <= _RETRY * tol or (mixed.margin <= 0 and mixed.apart**2 <= _OVERLAP * largest):
                 break
-            least = max(min(_LAST, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
+            least = max(min(_COMPLEMENTARITY, 0.01 * tol) * objective, 0.01 * noise if objective > 0.1 * noise else 0.0)
             totals.append(point.complementarity)
             if objective <= 0.5 * touching**2 or totals[-1] <= least:
                 break
-            if len(totals) > _FLOOR and totals[-1] > 0.5 * totals[-1 - _FLOOR]:
+            if len(totals) > _FLOOR_STEPS and totals[-1] > 0.5 * totals[-1 - _FLOOR_STEPS]:
                 break
         else:
-            if found.steps == 0:
+            if mixed.steps == 0:
                 return None
-    for times in _PRESSING:
-        few = mixtures(np.where(in_mixture(K, found, sign, free, times), found.b, 0.0), free)
-        fewer = found if few is None else on_matrix(K, few, sign, free, found.steps)
-        if _better(fewer, found) or (found.margin > 0 and fewer.gap <= max(tol, 2 * found.gap)):
+    for times in _ACTIVE:
+        few = mixtures(np.where(in_mixture(K, mixed, sign, free, times), mixed.b, 0.0), free)
+        fewer = mixed if few is None else on_matrix(K, few, sign, free, mixed.steps)
+        if _better(fewer, mixed) or (mixed.margin > 0 and fewer.gap <= max(tol, 2 * mixed.gap)):
             return fewer
-    return found
+    return mixed
 
 
-def _inside(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool) -> Iterator[tuple[Interior, float, float]]:
+def _path_of_mixtures(
+    K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool
+) -> Iterator[tuple[Interior, float, float]]:
     """Return the central path from mixtures; without an offset, of signed points."""
     none, unbounded = np.zeros(len(sign)), np.full(len(sign), np.inf)
     if free:
@@ -244,7 +245,7 @@ class _Refinement:
 
     def __init__(self, K: np.ndarray, sign: np.ndarray, free: bool, tol: float) -> None:
         self.K, self.sign, self.free, self.tol = K, sign, free, tol
-        self.wanted = _SEPARATED
+        self.wanted = _EQUATIONS_GAP
         self.before: tuple[np.ndarray, np.ndarray] | None = None
 
     def __call__(self, at: np.ndarray, x: np.ndarray, low: np.ndarray, gap: float, steps: int) -> Nearest | None:
@@ -252,24 +253,26 @@ class _Refinement:
         before, self.before = self.before, (x, low)
         if before is None or gap > self.wanted:
             return None
-        self.wanted = _AGAIN * gap
+        self.wanted = _RETRY * gap
         positive = np.zeros(len(self.sign), bool)
         positive[at] = x * before[1] > low * before[0]
         refined = refined_on_matrix(self.K, positive, self.sign, self.free, self.tol, steps)
         return refined if refined is not None and is_nearest(self.K, refined, self.tol) else None
 
 
-def in_mixture(K: np.ndarray, found: Nearest, sign: np.ndarray, free: bool, times: float = 1.0) -> np.ndarray:
+def in_mixture(K: np.ndarray, mixed: Nearest, sign: np.ndarray, free: bool, times: float = 1.0) -> np.ndarray:
     """Return which coefficients are not pressed to 0: by how far a point is ahead of the margin, in units of K b."""
-    ahead = sign * found.values
+    ahead = sign * mixed.values
     for side in (sign > 0, sign < 0) if free else (slice(None),):
         ahead[side] -= ahead[side].min()
-    return np.asarray((found.b != 0) & (ahead <= times * K.diagonal() * np.abs(found.b)))
+    return np.asarray((mixed.b != 0) & (ahead <= times * K.diagonal() * np.abs(mixed.b)))
 
 
-def is_nearest(K: np.ndarray, found: Nearest, tol: float) -> bool:
+def is_nearest(K: np.ndarray, mixed: Nearest, tol: float) -> bool:
     """Return whether no mixtures are nearer by more than a gap of `tol`, or by what the rounding of squares hides."""
-    return found.gap <= max(tol, min(_SQUARES * float(np.abs(K.diagonal()).max()) / max(found.apart**2, 1e-300), 0.1))
+    return mixed.gap <= max(
+        tol, min(_SQUARE_ROUNDING * float(np.abs(K.diagonal()).max()) / max(mixed.apart**2, 1e-300), 0.1)
+    )
 
 
 def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps: int = 0) -> Nearest:
@@ -292,7 +295,7 @@ def refined_on_matrix(
     best: Nearest | None = None
     largest = float(np.abs(K.diagonal()).max())
     equations, moving = _Equations(K, sign, free), [len(sign)]
-    for _ in range(_EXCHANGES):
+    for _ in range(_MOST_EXCHANGES):
         if not at.any() or (free and not np.ptp(sign[at])):
             break
         try:
@@ -300,23 +303,23 @@ def refined_on_matrix(
         except LinAlgError:
             break
         seen = between(b, values, float(b @ values), sign, free, steps)
-        if seen.apart**2 <= _SQUARES * largest:  # what is left is rounding
+        if seen.apart**2 <= _SQUARE_ROUNDING * largest:  # what is left is rounding
             break
         wrong = sign * b < 0
         good = seen
-        if wrong.any() and np.count_nonzero(wrong) <= _NEARLY * len(sign):
+        if wrong.any() and np.count_nonzero(wrong) <= _FEW_WRONG_SIGNS * len(sign):
             good = on_matrix(K, np.asarray(mixtures(np.where(wrong, 0.0, b), free)), sign, free, steps)
         if (good is not seen or not wrong.any()) and (best is None or _better(good, best)):
             best = good
             if is_nearest(K, best, tol):
                 break
         ahead = sign * seen.values - np.where(sign > 0, level[0], -level[-1] if free else level[0])
-        moved = wrong | (~at & (ahead < -_ROUNDING * largest))
+        moved = wrong | (~at & (ahead < -_VALUE_ROUNDING * largest))
         moving.append(int(np.count_nonzero(moved)))
         if not moving[-1]:
             break
-        fell = [moving[-1] <= part * moving[max(0, len(moving) - 1 - times)] for times, part in _WAYS]
-        if moving[-1] > _HOPELESS * len(sign) and not all(fell):
+        fell = [moving[-1] <= part * moving[max(0, len(moving) - 1 - times)] for times, part in _FALLS]
+        if moving[-1] > _MANY_EXCHANGED * len(sign) and not all(fell):
             break
         if not fell[-1]:
             moved[: np.flatnonzero(moved)[moving[-1] // 2]] = False
@@ -339,7 +342,7 @@ class _Equations:
 
     def solve(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the coefficients, w on all points, and w on the points of each mixture as it should be."""
-        if not self.base.any() or np.count_nonzero(at ^ self.base) > _BORDER:
+        if not self.base.any() or np.count_nonzero(at ^ self.base) > _MOST_BORDERED:
             self._factorise(at)
         alike = self._inverse(at, self.sums)
         b, level = np.zeros(len(at)), np.zeros(len(self.wanted))
@@ -348,7 +351,7 @@ class _Equations:
             b, level = b + alike @ more, level + more
             values = self.K @ b
             left = np.where(at, self.sums @ level - values, 0.0)
-            if np.abs(left).max() <= _EXACT * abs(float(b @ values)):
+            if np.abs(left).max() <= _RESIDUAL * abs(float(b @ values)):
                 break
             b += self._inverse(at, left[:, None])[:, 0]
         return b, values, level
@@ -406,7 +409,7 @@ def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: b
     Each point against the heaviest of its mixture: no step along these differences changes a sum.
     """
     at = np.flatnonzero(b) if b is not None else np.empty(0, np.intp)
-    if b is None or not len(at) <= min(points.shape[1] + 2, _EQUATIONS):
+    if b is None or not len(at) <= min(points.shape[1] + 2, _DIRECT_POINTS):
         return None
     heaviest = np.full(len(at), at[np.argmax(np.abs(b[at]))])
     if free:
@@ -420,91 +423,3 @@ def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: b
     np.add.at(b, at, ahead * moves)
     np.add.at(b, heaviest, -behind * moves)
     return b if (sign * b >= 0).all() else None
-
-
-def _path(
-    points: np.ndarray, sign: np.ndarray, free: bool, factor: Columns | None = None
-) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield weights u, slacks and |w|^2 along the central path (Mehrotra, 1992).
-
-    The dual of the nearest points is max rho - |w|^2 / 2 under sign (<w, phi> + offset) - rho = slack >= 0. A step is
-    solved for w, the offset and rho together: what is left for u is a small difference of small numbers, which it is
-    not in a step that is solved for u.
-    """
-    n, d = points.shape
-    ends = np.column_stack([sign, -np.ones(n)] if free else [-np.ones(n)])  # of the offset and of rho
-    few = d if factor is None else 1  # features that are seen
-    rows = points[:, :few]
-
-    def times(v: np.ndarray) -> np.ndarray:
-        return sign * (rows @ v[:few]) + ends @ v[few:]
-
-    def transposed(x: np.ndarray) -> np.ndarray:
-        return np.concatenate([rows.T @ (sign * x), ends.T @ x])
-
-    u = np.full(n, 1.0 / n)
-    slack = np.full(n, max(float(np.einsum("ij,ij->i", points, points).max()), 1e-300))
-    v = np.zeros(few + ends.shape[1])
-    lifts: tuple[float, ...] = _LIFTS
-    for _ in range(_STEPS):
-        yield u, slack, float(v[:few] @ v[:few])
-        stiff = u / slack
-        if factor is not None:
-            more = max(few, factor.seen(float(stiff.max())))
-            v, few = np.concatenate([v[:few], np.zeros(more - few), v[few:]]), more
-        rows = points[:, :few]
-        penalty = np.append(np.ones(few), np.zeros(ends.shape[1]))
-        gain = np.append(np.zeros(len(penalty) - 1), 1.0)
-        missing = times(v) - slack
-        newton = _Newton(rows, sign, ends, stiff, lifts)
-        if newton.factor is None:
-            return
-        lifts = newton.lifts
-        base = gain - penalty * v - transposed(stiff * missing)
-        # Towards the solution itself; how far that goes says how much of the mean to keep, and what curves away.
-        dslack = times(newton.solve(base)) + missing
-        du = -u - stiff * dslack
-        far = min(1.0, _reach(u, du), _reach(slack, dslack))
-        mean, after = float(u @ slack) / n, float((u + far * du) @ (slack + far * dslack)) / n
-        push = ((after / mean) ** 3 * mean - du * dslack) / slack
-        dv = newton.solve(base + transposed(push))
-        dslack = times(dv) + missing
-        du = push - u - stiff * dslack
-        far = min(1.0, _BACK * _reach(u, du), _BACK * _reach(slack, dslack))
-        if not (np.isfinite(dv).all() and np.isfinite(du).all()):
-            return
-        v = v + far * dv
-        u, slack = np.maximum(u + far * du, 1e-300), np.maximum(slack + far * dslack, 1e-300)
-
-
-class _Newton:
-    """A' diag(stiff) A + diag(penalty) for the rows A = (phi, sign ends), factorised with the first lift that does."""
-
-    def __init__(
-        self, points: np.ndarray, sign: np.ndarray, ends: np.ndarray, stiff: np.ndarray, lifts: tuple[float, ...]
-    ) -> None:
-        d = points.shape[1]
-        rows = np.column_stack([points, sign[:, None] * ends])
-        rows *= np.sqrt(stiff)[:, None]
-        squares = np.einsum("ij,ij->j", rows, rows)
-        squares[:d] += 1.0
-        self.scale = 1.0 / np.sqrt(squares)
-        rows *= self.scale
-        matrix = dsyrk(1.0, rows.T, lower=1)
-        self.factor = None
-        for i, lift in enumerate(lifts):
-            matrix[np.diag_indices(len(matrix))] = 1.0 + lift
-            try:
-                self.factor = cho_factor(matrix, lower=True, check_finite=False)
-            except LinAlgError:
-                continue
-            self.lifts = lifts[i:]  # a later matrix is worse conditioned
-            break
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        return self.scale * cho_solve(self.factor, self.scale * right, check_finite=False)
-
-
-def _reach(x: np.ndarray, change: np.ndarray) -> float:
-    shrinking = change < 0
-    return float((-x[shrinking] / change[shrinking]).min(initial=math.inf))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from mercer.gram import Gram
 from mercer.machine.threads import run
-from mercer.points import Comparison, Points
-from mercer.solvers.dual.problem import SVMDual
+from mercer.points import Points
 
-_SAMPLE = 48  # points on which float32 is compared with float64
+if TYPE_CHECKING:
+    from mercer.solvers.dual.problem import SVMDual
+
+_SAMPLE = 48  # free points on which float32 is compared with float64
 _PART = 800  # points that they are compared with at a time
 _SCRATCH = 16 * 2**20  # bytes of a matrix that a thread keeps from one problem to the next
-_ROUNDING = 6e-8
-_FORGIVEN = 1e-3  # relative error of float32 values near points that lie far out; elsewhere it is far smaller
-_SINGLE_ERROR = 1e-5  # of the kernel's size, up to which float32 values are used
-_SINGLE_SHARE = 1e-4  # of what distinguishes the values from one another
-_KNOWN: WeakKeyDictionary[Gram, bool] = WeakKeyDictionary()
+_ROUNDING = 6e-8  # of float32
+FLOAT32_SHARE = 0.3  # of the gap asked for: what float32 values may hide of it
 
 
 class Matrix(Protocol):
@@ -39,13 +37,11 @@ class Streamed:
     """Values computed when they are asked for and forgotten: the core is faster than most memory."""
 
     def __init__(self, gram: Gram, points: Points) -> None:
-        self._of = gram.kernel.of
-        self._points = points
-        self._formula = gram.comparison.formula
+        self._gram, self._points = gram, points
         self._last: tuple[Any, Points] = (None, points)
-        self.dtype = Comparison(self._of, points.take(slice(0, 1)), None, self._formula).dtype
-        # Errors of float32 values that matter are found by `hides` before a fit is called converged.
-        self._harmless = _FORGIVEN if self.dtype == np.float32 else None
+        self.dtype = gram.on(points.take(slice(0, 1))).dtype
+        # Errors of float32 values that matter are found by `measured_float32_gap` before a fit is called converged.
+        self._forgiving = self.dtype == np.float32
         self._buffer = np.empty(0, self.dtype)  # fresh memory is dear
 
     def block(self, chosen: np.ndarray) -> np.ndarray:
@@ -53,7 +49,7 @@ class Streamed:
         if self._buffer.size < w * w:
             self._buffer = np.empty(w * w, self.dtype)
         out = self._buffer[: w * w].reshape(w, w)
-        return Comparison(self._of, self._points.take(chosen), None, self._formula, self._harmless).dense(out)
+        return np.asarray(self._gram.on(self._points.take(chosen), None, self._forgiving).fill(out))
 
     def product(self, rows: np.ndarray | None, cols: np.ndarray, v: np.ndarray) -> np.ndarray:
         if rows is None:
@@ -62,8 +58,8 @@ class Streamed:
             if self._last[0] is not rows:  # the same rows are asked for many times
                 self._last = (rows, self._points.take(rows))
             left = self._last[1]
-        right = self._points.take(cols)
-        return Comparison(self._of, left, right, self._formula, self._harmless).matvec(v).astype(np.float64)
+        K = self._gram.on(left, self._points.take(cols), self._forgiving)
+        return np.asarray(K.matvec(v).astype(np.float64))
 
 
 class Held:
@@ -131,7 +127,7 @@ class Cached:
         return (self._gram.rows(chosen[i : i + step]) for i in range(0, len(chosen), step))
 
 
-def hidden_gap(length: Any, exposed: Any) -> Any:
+def float32_gap_bound(length: Any, exposed: Any) -> Any:
     """Return what float32 kernel values could hide of a gap, at worst.
 
     Rounding moves f(x_i) by about its unit times |x_i| (in feature space) times `length`, the root of the sum of
@@ -141,7 +137,9 @@ def hidden_gap(length: Any, exposed: Any) -> Any:
     return _ROUNDING * length * exposed / 2
 
 
-def hides(problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray, box: np.ndarray) -> float:
+def measured_float32_gap(
+    problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray, box: np.ndarray
+) -> float:
     """Return what float32 does hide of a gap: measured on some free points, whose f is computed again in float64.
 
     Parameters
@@ -162,37 +160,9 @@ def hides(problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray,
     left = points.take(some)
 
     def part(chosen: np.ndarray) -> np.ndarray:
-        compared = Comparison(gram.kernel.of, left, points.take(chosen), gram.comparison.formula)
-        return np.asarray(compared.matvec(b[chosen]))
+        return np.asarray(gram.on(left, points.take(chosen)).matvec(b[chosen]))
 
     # So few at a time that no centre is looked for: moving all points to one in float64 would cost more than the sums.
     parts = run(part, [support[i : i + _PART] for i in range(0, len(support), _PART)])
     error = np.abs(sum(parts) - values[some]).mean()
     return 2.0 * float(error) * float(box[free].sum()) / 2
-
-
-def single_is_enough(gram: Gram) -> bool:
-    """Return whether float32 gives the kernel's values: measured on a few points against float64.
-
-    Points that lie far from the origin compared with their distances lose them in float32, values that are all nearly
-    alike lose their differences, and some formulas amplify rounding: none can be told from the kernel alone.
-    """
-    points = gram.left
-    if not gram.compiled or points.dtype == np.float32:
-        return points.dtype == np.float32
-    if gram not in _KNOWN:
-        _KNOWN[gram] = _compare(gram, points)
-    return _KNOWN[gram]
-
-
-def _compare(gram: Gram, points: Points) -> bool:
-    some = points.take(np.unique(np.linspace(0, len(points) - 1, _SAMPLE).astype(np.intp)))
-    formula = gram.comparison.formula
-    try:
-        rough = Comparison(gram.kernel.of, some.single(), None, formula).dense()
-    except FloatingPointError:
-        return False
-    exact = Comparison(gram.kernel.of, some, None, formula).dense()
-    means = exact.mean(axis=0)
-    alike = np.abs(exact - means - means[:, None] + means.mean()).max()  # what is left when the offset takes its part
-    return bool(np.abs(rough - exact).max() <= min(_SINGLE_ERROR * np.abs(exact).max(), _SINGLE_SHARE * alike))

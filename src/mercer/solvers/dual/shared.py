@@ -7,33 +7,70 @@ keeps for them, the gradient, is the value of f where it is to be scored: a fold
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer import _core
-from mercer.certify import Certificate
+from mercer.certify import Stop
 from mercer.gram import Gram
-from mercer.points import Comparison
 from mercer.solvers.control import Control
-from mercer.solvers.dual.planning import method
-from mercer.solvers.dual.problem import Solution, SVMDual
-from mercer.solvers.dual.small import together
-from mercer.solvers.dual.state import Point, State, dot, scaled, within
+from mercer.solvers.dual.matrix import FLOAT32_SHARE, Held
+from mercer.solvers.dual.problem import Bounds, Solution, State, SVMDual, dot, method
+from mercer.solvers.dual.smo import SMO
+from mercer.solvers.dual.solve import together
 
-_PATIENCE = 200  # SMO steps per point; then the ordinary way, which knows more than SMO
-_STEPS = 16  # SMO steps per active point between two looks at the gap
-_FALL = 0.1  # of the violation at which SMO among the active points ends
-_SETTLED = 0.05  # as in course.py
-_NEAR = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
-_CRAWL = 0.9  # of the violation: if SMO ends above it, it crawls
-_SHARE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
 GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
 FACTORISED = 1_200  # free coefficients that are solved for at once
-_STOPS = 6  # times that coefficients are stopped at the side of their box
+_STEPS_IN_ALL = 200  # SMO steps per point; then the ordinary way, which knows more than SMO
+_STEPS_PER_LOOK = 16  # SMO steps per active point between two looks at the gap
+_TARGET = 0.1  # of the violation: where SMO among the active points ends
+_CRAWLING = 0.9  # of the violation: if SMO ends above it, it crawls
+_FLOAT32_CHECK = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
+_MOST_ACTIVE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
+_CLIPPINGS = 6  # times that coefficients are set to the end of their interval, and the others solved for again
 _ROUNDING = 6e-8  # of float32
-_FORGIVEN = 1e-3  # relative error of values near 0, whose sums are what counts
+
+
+@dataclass
+class Point:
+    """A solution on all points of a matrix, from which a neighbouring problem starts."""
+
+    plus: np.ndarray
+    minus: np.ndarray
+    image: np.ndarray | None = None  # K (plus - minus); None where only some points are known
+    inside: bool = False  # whether no coefficient is at its upper bound: then it solves every larger box too
+
+
+def within(start: Point, s: State) -> bool:
+    """Return whether a solution below its bounds is below those of another problem."""
+    return bool((start.plus <= s.upper).all() and (start.minus <= s.lower).all())
+
+
+def scale(s: State, start: Point) -> None:
+    """Start from a multiple of the solution of another box."""
+    assert start.image is not None
+    share = 1.0 if start.inside and within(start, s) else _best_share(s, start)
+    s.plus, s.minus = start.plus * share, start.minus * share
+    np.minimum(s.plus, s.upper, out=s.plus)  # rounding
+    np.minimum(s.minus, s.lower, out=s.minus)
+    s.gradient = s.linear + share * start.image
+
+
+def _best_share(s: State, start: Point) -> float:
+    """Return which multiple of a solution is the best start: it stays in the new box, and keeps sums that are 0."""
+    b, total = start.plus - start.minus, start.plus + start.minus
+    assert start.image is not None
+    square, slope = dot(b, start.image), -dot(b, s.linear) - dot(total, s.width)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = min(
+            float(np.min(upper / part, where=part > 0, initial=np.inf))
+            for part, upper in ((start.plus, s.upper), (start.minus, s.lower))
+        )
+    best = slope / square if square > 0 else 1.0
+    return float(np.clip(best, 0.0, min(room, 1e300)))
 
 
 class SharedMatrix:
@@ -46,7 +83,7 @@ class SharedMatrix:
     control
         The tolerance and the precision of the problems.
     compute
-        Gives the values of a comparison for less than it would cost, or None.
+        Gives the values of a matrix for less than they would cost, or None.
 
     Examples
     --------
@@ -63,20 +100,19 @@ class SharedMatrix:
     """
 
     def __init__(
-        self, gram: Gram, control: Control, compute: Callable[[Comparison], np.ndarray | None] | None = None
+        self, gram: Gram, control: Control, compute: Callable[[Gram], np.ndarray | None] | None = None
     ) -> None:
         self.gram = gram
         n = gram.shape[0]
         whole = SVMDual(gram, np.zeros(n), np.zeros(n), np.zeros(n))
-        self.single = method(whole, control).single
-        compared = gram.comparison
-        if self.single and gram.compiled:
-            compared = Comparison(gram.kernel.of, gram.left.single(), None, compared.formula, _FORGIVEN)
-        gram.budget.require(
-            n * n * np.dtype(compared.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
+        self.method = replace(method(whole, control), name="SMO on a shared matrix")
+        if self.method.single and gram.compiled:
+            gram = gram.single(forgiving=True)
+        self.gram.budget.require(
+            n * n * np.dtype(gram.dtype).itemsize, f"the {n} x {n} matrix of a search", "raise the budget."
         )
-        values = None if compute is None else compute(compared)
-        self.values = np.ascontiguousarray(compared.dense() if values is None else values)
+        values = None if compute is None else compute(gram)
+        self.values = np.ascontiguousarray(gram.fill() if values is None else values)
         self.diagonal = self.values.diagonal().astype(np.float64)
 
     def solve(
@@ -106,85 +142,82 @@ class SharedMatrix:
         point
             From which the next problem may start.
         """
-        course = Course(self, rows, terms, start)
-        if not course.settled and not course.run(control):
+        smo = SharedMatrixSMO(self, rows, terms, control, start)
+        if not smo.solved and smo.advance() != Stop.CONVERGED:
             return None
-        s, bounds = course.state, course.state.bounds()
+        s, all_points = smo.state, smo.solution(Stop.CONVERGED)
         image = s.gradient - s.linear
-        offset = (bounds.plus - bounds.minus) / 2
-        certificate = Certificate(
-            bounds.primal,
-            bounds.dual,
-            s.kkt(bounds),
-            control.tol,
-            "SMO on a shared matrix",
-            course.steps,
-            control.seconds,
-            bounds.rounding,
-            str(self.values.dtype),
+        solution = replace(
+            all_points,
+            plus=s.plus[rows],
+            minus=s.minus[rows],
+            values=image[rows] + all_points.offset,
         )
-        half = -(bounds.plus + bounds.minus) / 2 if s.groups == 2 else 0.0
-        found = Solution(s.plus[rows], s.minus[rows], offset, image[rows] + offset, certificate, half)
         below = all(((p < u) | (u == 0)).all() for p, u in ((s.plus, s.upper), (s.minus, s.lower)))
-        return found, image, Point(s.plus, s.minus, image, below and s.groups == 1)
+        return solution, image, Point(s.plus, s.minus, image, below and s.groups == 1)
 
 
-class Course:
-    """One problem on its way."""
+class SharedMatrixSMO(SMO):
+    """SMO on the points that may move soon, with Newton steps where it crawls. It leaves harder problems to others.
+
+    Parameters
+    ----------
+    shared
+        The matrix.
+    rows, terms, start
+        As for `SharedMatrix.solve`.
+    control
+        The limits.
+    """
 
     def __init__(
         self,
         shared: SharedMatrix,
         rows: np.ndarray,
         terms: dict[str, Any],
+        control: Control,
         start: Point | None = None,
     ) -> None:
-        n = len(shared.values)
         full: dict[str, Any] = {"offset": terms.get("offset", "free")}
         for name in ("linear", "upper", "lower", "width", "plus", "minus"):
             if (value := terms.get(name)) is not None:
-                full[name] = np.zeros(n)
+                full[name] = np.zeros(len(shared.values))
                 full[name][rows] = value
         self.shared = shared
-        self.problem = SVMDual(shared.gram, **full)
-        self.state = s = State(self.problem, shared.diagonal)
-        self.steps = 0
-        self.settled = False  # whether the start is the solution
+        super().__init__(SVMDual(shared.gram, **full), control, shared.method)
+        s = self.state
+        self.solved = False  # whether the start is the solution
         if start is not None and start.image is not None:
-            self.settled = start.inside and within(start, s)
-        else:
-            start = None
-        if start is not None:
-            scaled(s, start)
+            self.solved = start.inside and within(start, s)
+            scale(s, start)
         elif s.plus.any() or s.minus.any():
-            b = s.plus - s.minus
-            support = np.flatnonzero(b)
-            s.gradient += b[support] @ shared.values[support].astype(np.float64)
+            self.recompute()
 
-    def run(self, control: Control) -> bool:
-        """Go on until the gap is small enough; return whether it is."""
+    def _matrix(self, single: bool) -> Held:
+        return Held(self.shared.values)
+
+    def advance(self) -> str:
         s, K = self.state, self.shared.values
-        before = -np.inf
         while True:
-            bounds = s.bounds()
-            gap, size = bounds.relative_gap, max(abs(bounds.primal), abs(bounds.dual))
-            if gap <= _NEAR * control.tol and not self._trustworthy(size, control):
-                return False
-            if gap <= control.tol and (
-                gap <= _SETTLED * control.tol or bounds.dual - before <= _SETTLED * control.tol * size
-            ):
-                return True
-            before = bounds.dual
+            bounds = self._look()
+            if bounds.relative_gap <= _FLOAT32_CHECK * self.control.tol and not self._trustworthy(bounds):
+                return "float32 is not enough"
+            if self._small_gap(bounds):
+                return Stop.CONVERGED
             active, violation = self._active()
-            if control.exhausted(0) is not None or self.steps > _PATIENCE * s.n or violation <= s.floor:
-                return False
-            target = max(_FALL * violation, s.floor)
-            done, left = _core.smo_part(K, active, *s.arrays, s.groups, target, _STEPS * len(active))
-            self.steps += done
-            if left > max(target, _CRAWL * violation) and s.groups == 1:
+            if (reason := self.run.limit()) is not None:
+                return reason
+            if violation <= s.floor:
+                return Stop.FLOOR
+            if self.run.steps > _STEPS_IN_ALL * s.n:
+                return "SMO crawls"
+            target = max(_TARGET * violation, s.floor)
+            done, left = _core.smo_part(K, active, *s.arrays, s.groups, target, _STEPS_PER_LOOK * len(active))
+            self.run.steps += done
+            if left > max(target, _CRAWLING * violation) and s.groups == 1:
                 self._newton()
             elif not done:
-                return False
+                return "no step"
 
     def _active(self) -> tuple[np.ndarray, float]:
         """Return the points that may move soon, and the violation of the conditions of optimality."""
@@ -196,7 +229,7 @@ class Course:
             margin = max(high - low, 0.0)
             keep = keep | (up < high + margin) & (up < np.inf) | (down > low - margin) & (down > -np.inf)
         active = np.flatnonzero(keep).astype(np.int32)
-        if len(active) > min(_SHARE * s.n, GATHERED):
+        if len(active) > min(_MOST_ACTIVE * s.n, GATHERED):
             active = np.arange(s.n, dtype=np.int32)
         return active, worst
 
@@ -221,12 +254,12 @@ class Course:
         s.plus[free], s.minus[free] = np.where(rising, moved, 0.0), np.where(rising, 0.0, -moved)
         _core.add_rows(self.shared.values, free.astype(np.int32), change, s.gradient)
 
-    def _trustworthy(self, size: float, control: Control) -> bool:
-        """Whether rounding the kernel values to float32 changes the objective by less than the gap asked for."""
+    def _trustworthy(self, bounds: Bounds) -> bool:
+        """Return whether float32 changes the objective by less than the gap asked for; all values are to stay so."""
         if self.shared.values.dtype == np.float64:
             return True
-        s = self.state
-        return _ROUNDING * dot(s.coefficients**2, s.lengths**2) <= 0.3 * control.tol * size
+        s, size = self.state, max(abs(bounds.primal), abs(bounds.dual))
+        return _ROUNDING * dot(s.coefficients**2, s.lengths**2) <= FLOAT32_SHARE * self.control.tol * size
 
 
 def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -243,7 +276,7 @@ def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndar
     n = len(slope)
     inside, change = np.ones(n, bool), np.zeros(n)
     ridge = 1e-7 * float(K.diagonal().max())
-    for _ in range(_STOPS):
+    for _ in range(_CLIPPINGS):
         at = np.flatnonzero(inside)
         A = K[np.ix_(at, at)]
         A[np.diag_indices(len(at))] += ridge

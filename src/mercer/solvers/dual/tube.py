@@ -7,27 +7,23 @@ fails, a linear program finds the narrowest tube that a function of the kernel's
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, solve
 from scipy.optimize import linprog
 
-from mercer.certify import Certificate
+from mercer.certify import Stop
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
-from mercer.solvers.dual.course import FLOOR
 from mercer.solvers.dual.hard import holds, inner_products, matrix, pivoted_factor
-from mercer.solvers.dual.planning import WHOLE
-from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
-from mercer.solvers.run import Row
+from mercer.solvers.dual.problem import FLOAT64_EPS, WHOLE, Infeasible, Solution, SVMDual
+from mercer.solvers.run import Run
 
-_EPS = float(np.finfo(np.float64).eps)
-_PATIENCE = 3  # exchanges of points on the edge that are not much fewer than those before
-_SINGULAR = 400  # points on the edge up to which equations may be solved by least squares
+_IDLE_EXCHANGES = 3  # of points on the edge, that are not much fewer than those before
+_LEAST_SQUARES = 400  # points on the edge up to which equations may be solved by least squares
 _EDGE = 1e-6  # of the targets: how far from the edge of the tube a point may be that is said to be on it
-_NARROWER = 1e-9  # of a tube: what a linear program may be off
+_PROGRAM_ERROR = 1e-9  # of the width of a tube: what a linear program may be off
 
 
 def is_tube(problem: SVMDual) -> bool:
@@ -52,31 +48,22 @@ def solve_tube(problem: SVMDual, control: Control) -> Solution:
         lengths = np.sqrt(np.abs(K.diagonal()))
         length = float(np.abs(b) @ lengths)
         largest = float(np.abs(y).max())
-        rounding = 16 * _EPS * (length * float(lengths.max()) + largest + abs(offset))
+        rounding = 16 * FLOAT64_EPS * (length * float(lengths.max()) + largest + abs(offset))
         rounding = min(rounding, _EDGE * largest)  # coefficients beyond that are of no function in the tube
         inside = bool((np.abs(y - f) <= width + rounding).all())
         if not inside:
             _require_tube(problem, K, y, width, free)
     square = float(b @ (f - offset))
     dual = float(y @ b - width @ np.abs(b)) - 0.5 * square
-    rounded = 2 * _EPS * length * (length + float(np.abs(b).sum())) + rounding * float(np.abs(b).sum())
+    rounded = 2 * FLOAT64_EPS * length * (length + float(np.abs(b).sum())) + rounding * float(np.abs(b).sum())
     primal = max(dual, 0.5 * square) if inside else np.inf
     edge = np.abs(np.abs(y - f) - width)[b != 0]
     outside = float(np.maximum(np.abs(y - f) - width, 0.0).max())
-    certificate = Certificate(
-        primal=primal,
-        dual=dual,
-        kkt=max(outside, float(edge.max(initial=0.0))),
-        tol=control.tol,
-        solver="interior points, then the equations of the tube's edge",
-        seconds=control.seconds,
-        rounding=rounded,
-    )
-    if not certificate.converged:
-        certificate = replace(certificate, stopped=FLOOR)
-    support = int(np.count_nonzero(b))
-    history = [Row(0, primal, dual, certificate.relative_gap, support, control.seconds)]
-    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, f, certificate, history=history)
+    kkt = max(outside, float(edge.max(initial=0.0)))
+    run, solver = Run(control, quiet=True), "interior points, then the equations of the tube's edge"
+    certificate = run.certificate(primal, dual, kkt, solver, otherwise=Stop.FLOOR, rounding=rounded)
+    run.note(primal, dual, certificate.relative_gap, int(np.count_nonzero(b)))
+    return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, f, certificate, history=run.history)
 
 
 def _flattest(K: np.ndarray, y: np.ndarray, width: np.ndarray, free: bool) -> tuple[np.ndarray, float]:
@@ -93,7 +80,7 @@ def _flattest(K: np.ndarray, y: np.ndarray, width: np.ndarray, free: bool) -> tu
     b = none if near is None else near[0] - near[1]
     best, fewest, waited = (b, _central(y - K @ b, width, free)), np.inf, 0
     side = np.sign(b)
-    while waited < _PATIENCE and side.any():
+    while waited < _IDLE_EXCHANGES and side.any():
         at = np.flatnonzero(side)
         part, offset = _equations(K[np.ix_(at, at)], (y - side * width)[at], free)
         if part is None:
@@ -102,7 +89,7 @@ def _flattest(K: np.ndarray, y: np.ndarray, width: np.ndarray, free: bool) -> tu
         b[at] = part
         residual = y - K @ b - offset
         wrong = side * b < 0
-        beyond = (side == 0) & (np.abs(residual) > width * (1 + 1e-12) + 16 * _EPS * np.abs(y).max())
+        beyond = (side == 0) & (np.abs(residual) > width * (1 + 1e-12) + 16 * FLOAT64_EPS * np.abs(y).max())
         moving = int(wrong.sum() + beyond.sum())
         if not moving:
             return b, offset
@@ -120,12 +107,12 @@ def _equations(K: np.ndarray, target: np.ndarray, free: bool) -> tuple[np.ndarra
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", LinAlgWarning)
-            found = solve(whole, right, assume_a="sym")
+            b = solve(whole, right, assume_a="sym")
     except (LinAlgError, LinAlgWarning):
-        if n > _SINGULAR:
+        if n > _LEAST_SQUARES:
             return None, 0.0
-        found = np.linalg.lstsq(whole, right, rcond=None)[0]
-    return found[:n], float(found[n]) if free else 0.0
+        b = np.linalg.lstsq(whole, right, rcond=None)[0]
+    return b[:n], float(b[n]) if free else 0.0
 
 
 def _central(residual: np.ndarray, width: np.ndarray, free: bool) -> float:
@@ -138,16 +125,16 @@ def _require_tube(problem: SVMDual, K: np.ndarray, y: np.ndarray, width: np.ndar
     if points is not None:
         factor = points - points.mean(axis=0) if free else points
     else:
-        found = pivoted_factor(K)
-        if found is None or found.values.shape[1] == len(y):
+        columns = pivoted_factor(K)
+        if columns is None or columns.values.shape[1] == len(y):
             return  # no function to speak of, or one for any targets
-        factor = found.values
+        factor = columns.values
     n = len(y)
     sides = np.column_stack([factor, np.ones((n, int(free)))])
     cost = np.append(np.zeros(sides.shape[1]), 1.0)
     rows = np.block([[sides, -np.ones((n, 1))], [-sides, -np.ones((n, 1))]])
     program = linprog(cost, rows, np.concatenate([y, -y]), bounds=(None, None), method="highs")
-    if program.status != 0 or not program.fun > float(width.max()) * (1 + _NARROWER):
+    if program.status != 0 or not program.fun > float(width.max()) * (1 + _PROGRAM_ERROR):
         return
     weights = -program.ineqlin.marginals
     b = weights[n:] - weights[:n]

@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer.certify import Stop
+
 _STEP = 2.0  # the most that a parameter moves at once: logarithms, so a factor of 7
 _ENOUGH = 1e-4  # share of the slope that a step must gain (Armijo)
 _LITTLE = 1e-3  # gain of a step, in units of the largest slope that is let be, that is not worth the next
@@ -48,7 +50,7 @@ class Top:
     value: float
     curvature: np.ndarray | None
     steps: int
-    stopped: str = "converged"
+    stopped: str = Stop.CONVERGED
 
 
 def climb(
@@ -103,7 +105,7 @@ def climb(
     g = objective.slopes()
     B, fresh = (np.eye(len(theta)), True) if curvature is None else (curvature, False)
     gained = math.inf
-    steps, stopped = 0, "converged"
+    steps, stopped = 0, Stop.CONVERGED
     while True:
         if not np.isfinite(g).all():
             stopped = "the slopes of the likelihood leave the range of float64"
@@ -118,7 +120,7 @@ def climb(
         if max(0.5 * float(g @ p), gained) < _LITTLE * tol:
             break
         if steps >= max_iter:
-            stopped = f"max_iter={max_iter} reached"
+            stopped = Stop.steps(max_iter)
             break
         reason = watch()
         if reason is not None:

@@ -12,11 +12,11 @@ from scipy.linalg import lapack
 
 from mercer.certify import Certificate
 from mercer.gram import Gram, parameter_gradient
+from mercer.gram.products import Products
 from mercer.kernels import Kernel
 from mercer.machine.threads import one_thread_each, run, within_limit
-from mercer.points import Comparison, Points
+from mercer.points import Points
 from mercer.solvers.systems.cholesky import cholesky, diagnose, inverse_of_product
-from mercer.solvers.systems.products import Products
 
 _TILE = 512  # rows and columns that are mirrored at a time
 _EPS = float(np.finfo(np.float64).eps)
@@ -109,7 +109,7 @@ class Evidence:
         K, n = self.matrix, len(self.matrix)
         self.factored = None
         least = float(np.min(noise))
-        floor = least_noise(Comparison(kernel.of, self.points).diag())
+        floor = least_noise(kernel.diag(self.points))
         hidden = least < floor  # then the diagonal is the floor, or a multiple of it, whatever the noise is
         tries = [0.0] if careful or not hidden else []
         for times in (*tries, 1.0, 10.0, 100.0):
@@ -189,12 +189,7 @@ def least_noise(diagonal: np.ndarray) -> float:
 
 def fill(kernel: Kernel, points: Points, out: np.ndarray) -> None:
     """Write the kernel matrix of the points into a C-contiguous float64 matrix."""
-    compared = Comparison(kernel.of, points)
-    if compared.dtype == out.dtype:
-        compared.dense(out)
-        return
-    for i in range(0, len(out), 256):  # points in float32
-        out[i : i + 256] = compared.block(slice(i, min(i + 256, len(out))), slice(0, len(out)))
+    Gram(kernel, points).fill(out)
 
 
 def rows_of(points: Points, rows: np.ndarray) -> Points:
@@ -238,13 +233,12 @@ def mean_certificate(
     s = np.broadcast_to(np.asarray(shift, dtype=np.float64), len(Y))
     alpha = float(s.mean())
     w = (alpha / s if alpha > 0 else np.ones(len(s)))[:, None]
-    compared = Comparison(kernel.of, points)
-    KA = np.asarray(compared.matvec(A.astype(compared.dtype, copy=False)), dtype=np.float64)
+    KA = Gram(kernel, points).product(A)
     rest = Y - KA - s[:, None] * A
     length = np.linalg.norm(Y, axis=0)
     primal = 0.5 * (w * (Y - KA) ** 2).sum(axis=0) + 0.5 * alpha * np.einsum("ij,ij->j", A, KA)
     gap = 0.5 * (w * rest**2).sum(axis=0)
-    diagonal = np.asarray(compared.diag(), dtype=np.float64).clip(min=0.0)
+    diagonal = np.asarray(kernel.diag(points), dtype=np.float64).clip(min=0.0)
     moved = np.sqrt(diagonal[:, None] * (diagonal @ A**2))
     floor = 2 * _EPS * (np.abs(Y).max(axis=0, initial=0.0) + moved + s[:, None] * np.abs(A))
     lost = 0.5 * (w * floor**2).sum(axis=0)

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import blas, cho_factor, lapack
+from scipy.linalg import blas, cho_factor
 
+from mercer.certify import Stop
 from mercer.gram import Gram
+from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.kernels import Kernel
-from mercer.points import Comparison, Points
+from mercer.points import Points
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import rounding
-from mercer.solvers.systems.products import Products
 from mercer.solvers.systems.system import Systems
 
 _TILE = 1 << 25  # bytes of kernel values between new points and training points at a time
 _COLUMNS = 128  # equations that conjugate gradients solve together
 _CLOSE = 1e-3  # residual of such an equation, in units of the noise: its square is what a variance is off by
-_WORTH = 8  # one new point for so many training points, below which no low rank is looked for
-_FEW = 16  # equations that are sooner solved than a low rank is looked for
-_MANY = 1_000  # training points below which triangles are fast enough
-_LEFT = 5e-7  # trace that may be left of K, in units of the noise
-_SURE = 2e-6  # relative error of a variance that the bound must allow for
+_POINTS_PER_NEW = 8  # training points for each new one, above which no low rank is looked for
+_FEW_EQUATIONS = 16  # so many are sooner solved than a low rank is looked for
+_TRIANGLE_POINTS = 1_000  # training points below which triangles are fast enough
+_TRACE_LEFT = 5e-7  # of K by a low rank, at most, in units of the noise
+_VARIANCE_ERROR = 2e-6  # relative: where the bound is larger, the low rank is not trusted
 _BLOCK = 512  # candidates for pivots that are drawn at first
-_FLOOR, _LOWER = (
-    1 / 64,
-    2.0,
-)  # of that trace: the smallest pivot at first; and how much lower it is where too few are left
+_FLOOR = 1 / 64  # of that trace: the smallest pivot at first
+_LOWER = 2.0  # times: by so much the floor is lowered where too few pivots are left
 _CHUNK = 2_048  # columns of R that are weighted at a time
 _RANK_TILE = 1 << 25  # bytes of kernel values at a time
-_NOISE = 4e-14  # of the diagonal, below which a pivot has too few digits: it divides what rounding has left
 
 
 class Posterior(Protocol):
@@ -79,7 +79,7 @@ class ByFactor:
         What is returned does not depend on what was asked before, nor do the digits of a variance.
         """
         n = len(self.points)
-        if n < _MANY or not (self._prepared or _WORTH * new >= n):
+        if n < _TRIANGLE_POINTS or not (self._prepared or _POINTS_PER_NEW * new >= n):
             return None
         if not self._sought:
             most = int(min(n // 4, self.spare // (8 * n)))
@@ -88,18 +88,12 @@ class ByFactor:
 
     def variance(self, new: Points) -> np.ndarray:
         low = self.low_rank(len(new))
-        if low is None:
-            return self.exact_variance(new)
-        found, certain = low.variance(new)
-        if not certain.all():
-            rest = np.flatnonzero(~certain)
-            found[rest] = self.exact_variance(Points(new.take(rest).data))
-        return found
+        return self.exact_variance(new) if low is None else low.completed(new, self.exact_variance)
 
     def exact_variance(self, new: Points) -> np.ndarray:
         """Return the variances by the factor alone."""
         n, m = len(self.points), len(new)
-        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        found = np.array(self.kernel.diag(new), dtype=np.float64)
         step = min(m, max(64, _TILE // (8 * n)))
         tile = np.empty((step, n))
         for i in range(0, m, step):
@@ -109,7 +103,7 @@ class ByFactor:
         return np.maximum(found, 0.0, out=found)
 
     def covariance(self, new: Points) -> np.ndarray:
-        found = np.array(Comparison(self.kernel.of, new).dense(), dtype=np.float64)
+        found = Gram(self.kernel, new).fill(np.empty((len(new), len(new))))
         v = self._whitened(new, slice(0, len(new)), np.empty((len(new), len(self.points))))
         found -= v @ v.T
         return found
@@ -147,7 +141,7 @@ class ByGradients:
         length = np.maximum(np.linalg.norm(k, axis=0), 1e-300)
         tol = np.clip(_CLOSE * float(np.min(self.shift)) / length, 1e-12, 1e-3)
         answer = self._systems.solve(self.shift, k, tol=tol)
-        if answer.stopped == "interrupted":
+        if answer.stopped == Stop.INTERRUPTED:
             self._systems = None  # whose control is cancelled
             raise KeyboardInterrupt
         shift = np.asarray(self.shift).reshape(-1, 1)
@@ -155,20 +149,14 @@ class ByGradients:
 
     def variance(self, new: Points) -> np.ndarray:
         n, m = self.gram.shape[0], len(new)
-        if not self._sought and m >= _FEW:
+        if not self._sought and m >= _FEW_EQUATIONS:
             most = min(n // 4, int(self.gram.budget // (32 * n)))
             self._low, self._sought = LowRank.of(self.gram, self.shift, most), True
-        if self._low is None:
-            return self._by_equations(new)
-        found, certain = self._low.variance(new)
-        if not certain.all():
-            rest = np.flatnonzero(~certain)
-            found[rest] = self._by_equations(Points(new.take(rest).data))
-        return found
+        return self._by_equations(new) if self._low is None else self._low.completed(new, self._by_equations)
 
     def _by_equations(self, new: Points) -> np.ndarray:
         m = len(new)
-        found = np.array(Comparison(self.gram.kernel.of, new).diag(), dtype=np.float64)
+        found = np.array(self.gram.kernel.diag(new), dtype=np.float64)
         for i in range(0, m, _COLUMNS):
             rows = slice(i, min(i + _COLUMNS, m))
             k, A, MA = self._solved(new, rows)
@@ -176,7 +164,7 @@ class ByGradients:
         return np.maximum(found, 0.0, out=found)
 
     def covariance(self, new: Points) -> np.ndarray:
-        found = np.array(Comparison(self.gram.kernel.of, new).dense(), dtype=np.float64)
+        found = self.gram.on(new).fill(np.empty((len(new), len(new))))
         k, A, MA = self._solved(new, slice(0, len(new)))
         half = A.T @ (k - 0.5 * MA)
         return found - half - half.T
@@ -185,12 +173,7 @@ class ByGradients:
 def cross(kernel: Kernel, new: Points, rows: slice, points: Points, out: np.ndarray) -> np.ndarray:
     """Return the kernel values of some new points against the training points, in `out` (new, training)."""
     some = new if rows == slice(0, len(new)) else new.take(rows)
-    compared = Comparison(kernel.of, some, points)
-    if compared.dtype == out.dtype and not compared.symmetric:
-        compared.dense(out)
-    else:
-        out[...] = compared.dense()
-    return out
+    return np.asarray(Gram(kernel, some, points).fill(out))
 
 
 def whitened(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -237,55 +220,61 @@ class LowRank:
         """Return the kernel matrix as one of rank at most `most`; None where too much would be left out."""
         least = float(np.min(shift))
         products = Products(gram)
-        goal = _LEFT * least
+        goal = _TRACE_LEFT * least
         if most < 1 or goal < rounding(products):
             return None
-        cover, floor = Greedy(products, most), _FLOOR * goal
-        while cover.trace > goal:
-            block = max(_BLOCK, cover.rank)
-            pivots, L = cover.choose(block, floor)
-            if len(pivots) > most - cover.rank or (len(pivots) == block and _hopeless(L, cover.rank, floor, most)):
+        factor, floor = PivotedCholesky(products, most), _FLOOR * goal
+        while factor.trace > goal:
+            block = max(_BLOCK, factor.rank)
+            pivots, L = factor.largest_pivots(block, floor)
+            if len(pivots) > most - factor.rank or (len(pivots) == block and _hopeless(L, factor.rank, floor, most)):
                 return None
             if len(pivots):
-                cover.add(pivots, L)
-            elif floor <= cover.noise or floor * products.n < goal:  # smaller ones are rounding, or no longer matter
+                factor.append(pivots, L)
+            elif (
+                floor <= factor.least_pivot or floor * products.n < goal
+            ):  # smaller ones are rounding, or no longer matter
                 return None
             if len(pivots) < block // 8:
                 floor /= _LOWER
-        if not cover.rank:
+        if not factor.rank:
             return None
-        at = cover.pivots
-        root = np.asfortranarray(np.tril(cover.R[:, at].T))
+        at = factor.pivots
+        root = np.asfortranarray(np.tril(factor.R[:, at].T))
         inner = np.eye(len(at))
         weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), products.n))
         for i in range(0, products.n, _CHUNK):
-            part = cover.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
+            part = factor.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
             inner += part @ part.T
-        factor = cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0]
-        return cls(gram.kernel, Points(gram.left.take(at).data), root, np.asfortranarray(factor), cover.trace / least)
+        inner = np.asfortranarray(cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0])
+        return cls(gram.kernel, Points(gram.left.take(at).data), root, inner, factor.trace / least)
+
+    def completed(self, new: Points, exactly: Callable[[Points], np.ndarray]) -> np.ndarray:
+        """Return the variances, by another way where it is not certain that they are good."""
+        found, certain = self.variance(new)
+        if not certain.all():
+            rest = np.flatnonzero(~certain)
+            found[rest] = exactly(Points(new.take(rest).data))
+        return found
 
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
         m, r = len(new), self.rank
-        found = np.array(Comparison(self.kernel.of, new).diag(), dtype=np.float64)
+        found = np.array(self.kernel.diag(new), dtype=np.float64)
         certain = np.empty(m, dtype=bool)
         step = min(m, max(64, _RANK_TILE // (8 * r)))
         tile = np.empty((step, r))
         for i in range(0, m, step):
             rows = slice(i, min(i + step, m))
             part = tile[: rows.stop - i]
-            compared = Comparison(self.kernel.of, new.take(rows), self.pivots)
-            if compared.dtype == part.dtype:
-                compared.dense(part)
-            else:
-                part[...] = compared.dense()
+            Gram(self.kernel, new.take(rows), self.pivots).fill(part)
             rho = blas.dtrsm(1.0, self.root, part.T, lower=1, overwrite_b=1).T
             open_ = np.maximum(found[rows] - np.einsum("ij,ij->i", rho, rho), 0.0)
             u = blas.dtrsm(1.0, self.inner, rho.T, lower=1, overwrite_b=1).T
             seen = np.einsum("ij,ij->i", u, u)
             found[rows] = open_ + seen
             missed = 2 * np.sqrt(self.delta * open_ * seen) + self.delta * open_
-            certain[rows] = missed <= _SURE * found[rows]
+            certain[rows] = missed <= _VARIANCE_ERROR * found[rows]
         return found, certain
 
 
@@ -299,82 +288,3 @@ def _hopeless(L: np.ndarray, rank: int, floor: float, most: int) -> bool:
     half = len(d) // 2
     rate = math.log(d[half] / d[-1]) / (len(d) - half)
     return rate <= 0 or rank + len(d) + math.log(d[-1] / floor) / rate > 1.3 * most
-
-
-class Greedy:
-    r"""Rows R of a Cholesky factor with pivots P, in float64.
-
-    .. math:: R^T R = K_{:P} K_{PP}^{-1} K_{P:}
-
-    Candidates are drawn with the diagonal of K - R'R as probabilities; among them the largest is the next pivot, until
-    none is above a floor (LAPACK's pstrf). What the others leave of the diagonal is brought up to date once per block,
-    by products of matrices. Where the floor is far below the diagonal almost every point that matters becomes a pivot
-    anyway, and this is faster than to draw each with the right probability (`mercer.solvers.systems.pivoted`).
-
-    Parameters
-    ----------
-    products
-        The kernel matrix.
-    most
-        The largest rank.
-    seed
-        Of the candidates.
-    """
-
-    def __init__(self, products: Products, most: int, seed: int = 0) -> None:
-        self.products, self.most = products, min(most, products.n)
-        self._rows = np.empty((self.most, products.n))  # not touched before its use
-        self.pivots = np.zeros(0, dtype=np.intp)
-        self.left = products.diagonal().clip(min=0.0)  # the diagonal of K - R'R
-        self.noise = _NOISE * float(self.left.max())
-        self._rng = np.random.default_rng(seed)
-
-    @property
-    def rank(self) -> int:
-        """The number of pivots."""
-        return len(self.pivots)
-
-    @property
-    def R(self) -> np.ndarray:
-        """The rows so far."""
-        return self._rows[: self.rank]
-
-    @property
-    def trace(self) -> float:
-        """The trace of K - R'R."""
-        return float(self.left.sum())
-
-    def choose(self, block: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the next pivots, and the lower Cholesky factor of their block of K - R'R.
-
-        Parameters
-        ----------
-        block
-            How many candidates are drawn.
-        floor
-            What a pivot must be above; rounding is, in any case, too little.
-        """
-        size = min(block, int(np.count_nonzero(self.left)))
-        if not size:
-            return np.zeros(0, dtype=np.intp), np.zeros((0, 0))
-        drawn = self._rng.choice(len(self.left), size=size, replace=False, p=self.left / self.left.sum())
-        H = self.products.values(drawn, drawn, False).astype(np.float64)
-        known = self.R[:, drawn]
-        H -= known.T @ known
-        least = max(floor, self.noise)
-        L, order, rank, _ = lapack.dpstrf(H, tol=least, lower=1)
-        if H.diagonal().max() <= least:  # which LAPACK does not ask of the first pivot
-            rank = 0
-        return drawn[order[:rank] - 1], np.tril(L[:rank, :rank])
-
-    def add(self, pivots: np.ndarray, L: np.ndarray) -> None:
-        """Add the rows of pivots that were chosen, which must not exceed the largest rank."""
-        r, t = self.rank, len(pivots)
-        new = self._rows[r : r + t]
-        new[...] = self.products.values(pivots, slice(0, self.products.n), False)
-        new -= self.R[:, pivots].T @ self.R
-        blas.dtrsm(1.0, np.asfortranarray(L), new.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-        self.left -= np.einsum("ij,ij->j", new, new)
-        self.left.clip(min=0.0, out=self.left)
-        self.left[pivots] = 0.0
-        self.pivots = np.concatenate([self.pivots, pivots])

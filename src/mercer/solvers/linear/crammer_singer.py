@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.certify import Certificate
+from mercer.certify import Stop, relative_gap
 from mercer.solvers.control import Control
 from mercer.solvers.linear.problem import LinearSolution
 from mercer.solvers.linear.rows import Rows, single_threaded
 from mercer.solvers.linear.system import cholesky
+from mercer.solvers.run import Run
 
 _DENSE = 1500  # unknowns, classes times columns, whose Newton systems are formed and factored
 _IDLE = 30  # steps without progress, which is then rounding
@@ -110,14 +111,14 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
     control
         The limits. An interrupt, too, returns the best solution so far.
     """
-    run = _Run(problem, control)
+    run = _Proximal(problem, control)
     try:
         with single_threaded(problem.rows):
             run.solve()
     except KeyboardInterrupt:
-        run.stopped = "interrupted"
+        run.stopped = Stop.INTERRUPTED
     except np.linalg.LinAlgError as error:
-        run.stopped = f"rounding errors: {error}"
+        run.stopped = Stop.rounding(str(error))
     V, beta, _, dual = run.best
     V = V - V.mean(axis=1, keepdims=True)  # what all classes share decides nothing
     F, k = problem.times(V), problem.rows.penalised
@@ -128,28 +129,19 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
     F = F + problem.other
     slackness = (beta * (F.max(axis=1, keepdims=True) - F)).sum(axis=1) / problem.cost
     kkt = max(float(slackness.max()), float(np.abs(problem.times(apart)).max()))
-    certificate = Certificate(
-        primal,
-        dual,
-        kkt,
-        control.tol,
-        solver="proximal semismooth Newton",
-        iterations=run.steps,
-        seconds=control.seconds,
-        stopped=run.stopped,
-    )
-    if certificate.converged:
-        certificate = replace(certificate, stopped="converged")
+    solver = "proximal semismooth Newton"
+    certificate = run.certificate(primal, dual, kkt, solver, run.stopped, otherwise=Stop.ROUNDING)
     models = [problem.rows.model(v) for v in V.T]
     w, b = np.array([w for w, _ in models]), np.array([b for _, b in models])
     return LinearSolution(w, b, beta.T, certificate, run.history)
 
 
-class _Run:
+class _Proximal(Run):
     """The proximal steps under way."""
 
     def __init__(self, problem: Classes, control: Control) -> None:
-        self.problem, self.control = problem, control
+        super().__init__(control, callback=Stop.CALLER)
+        self.problem, self.stopped = problem, Stop.CONVERGED
         n, count = problem.other.shape
         self.V = np.zeros((problem.rows.shape[1], count))
         start = problem.balanced(np.repeat(problem.cost[:, None] / count, count, axis=1))
@@ -157,28 +149,26 @@ class _Run:
         self.best = self.V, start, primal, max(0.0, problem.dual(start))
         if problem.dual(start) < 0:  # nothing costs less than nothing: beta = own is feasible, too
             self.best = self.V, problem.own, primal, 0.0
-        self.steps, self.stopped = 0, "converged"
-        self.history: list[tuple[float, ...]] = []
 
     def solve(self) -> None:
         """Take proximal steps until the gap is what is asked."""
         beta, width, last = self.best[1], 1.0, np.inf
         while self.gap > self.control.tol:
             beta = self._newton(beta, self.problem.cost[:, None] / width)
-            if self.stopped != "converged":
+            if self.stopped != Stop.CONVERGED:
                 return
             if self.gap > 0.25 * last:
                 width /= 4
             last = self.gap
             if width < 1e-13:
-                self.stopped = "rounding errors: the proximal steps make no progress"
+                self.stopped = Stop.rounding("the proximal steps make no progress")
                 return
 
     @property
     def gap(self) -> float:
         """The relative gap of the best point."""
         primal, dual = self.best[2:]
-        return (primal - dual) / primal if primal > 0 else 0.0
+        return relative_gap(primal - dual, primal, dual)
 
     def _newton(self, anchor: np.ndarray, strength: np.ndarray) -> np.ndarray:
         """Minimise the rounded objective as far as it helps the objective itself; return beta there."""
@@ -194,8 +184,7 @@ class _Run:
                 self.best = V, self.best[1], primal, self.best[3]
             if dual > self.best[3]:
                 self.best = self.best[0], fair, self.best[2], dual
-            support = int((beta[problem.own > 0] < problem.cost).sum())
-            self.history.append((self.steps, *self.best[2:], self.gap, support, control.seconds))
+            self.note(*self.best[2:], self.gap, int((beta[problem.own > 0] < problem.cost).sum()))
             residual = 0.5 * float((gradient[:k] ** 2 / problem.penalty[:k]).sum())
             if problem.rows.offset:
                 residual += float(np.abs(gradient[-1]).max()) * max(1.0, float(np.abs(F).max()))
@@ -205,11 +194,9 @@ class _Run:
             self.V = V
             if self.gap <= control.tol or residual <= 0.1 * abs(primal - dual) or size == 0:
                 return beta
-            limit = control.exhausted(self.steps)
-            if control.tell(iteration=self.steps, gap=self.gap, primal=primal, dual=dual, support=support):
-                limit = "stopped by the caller"
+            limit = self.limit()
             if limit or idle >= _IDLE:
-                self.stopped = limit or f"rounding errors: no progress in {_IDLE} steps"
+                self.stopped = limit or Stop.rounding(f"no progress in {_IDLE} steps")
                 return beta
             step = self._solver(beta > 0, strength[:, 0], min(0.1, max(1e-10, self.gap)))(-gradient)
             length = self._search(V, F, step, anchor, strength, float((gradient * step).sum()))

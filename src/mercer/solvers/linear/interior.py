@@ -6,33 +6,42 @@ import math
 
 import numpy as np
 
+from mercer.certify import Stop, relative_gap
 from mercer.solvers.control import Control
 from mercer.solvers.linear.problem import LinearProblem, balanced, total
 from mercer.solvers.linear.system import System, system
+from mercer.solvers.run import Run
 
-_STALLED = "rounding errors: no progress in 15 steps"
-_OVERFLOW = "rounding errors: numbers too large for float64"
+_STALLED = Stop.rounding("no progress in 15 steps")
+_OVERFLOW = Stop.rounding("numbers too large for float64")
 _LOST = (_STALLED, _OVERFLOW)
 
 
-class State:
-    """Where a solver stands; it is kept up to date so that an interrupt loses nothing."""
+class State(Run):
+    """A run with the point where it stands, which is kept up to date so that an interrupt loses nothing."""
 
-    def __init__(self, problem: LinearProblem, v: np.ndarray | None = None) -> None:
-        self.v = np.zeros(problem.rows.shape[1]) if v is None else v
+    def __init__(self, problem: LinearProblem, control: Control) -> None:
+        super().__init__(control, callback=Stop.CALLER)
+        self.v = np.zeros(problem.rows.shape[1])
         self.alpha: np.ndarray | None = None
-        self.steps = 0
         self.gap = np.inf
-        self.stopped = "converged"
+        self.stopped = Stop.CONVERGED
         self.method = ""
+        self._last = -1  # step of the stage; -1 for no limit
 
-    def afresh(self) -> State:
-        """Forget all but the point and the count of steps: what the next stage starts from."""
-        self.alpha, self.gap, self.stopped = None, np.inf, "converged"
+    def afresh(self, steps: int = -1) -> State:
+        """Forget all but the point, as the next stage starts, which may take so many steps; -1 for no limit."""
+        self.alpha, self.gap, self.stopped = None, np.inf, Stop.CONVERGED
+        self._last = self.steps + steps if steps >= 0 else -1
         return self
 
+    def limit(self) -> str | None:
+        """Return what ends the stage now, if anything."""
+        over = 0 <= self._last <= self.steps
+        return super().limit() or (Stop.steps(self._last) if over else None)
 
-def interior_point(problem: LinearProblem, state: State, control: Control, tol: float) -> State:
+
+def interior_point(problem: LinearProblem, state: State, tol: float) -> State:
     """Follow the central path of the hinge problem until the relative gap is `tol`.
 
     With slacks xi, u >= 0 of each side, sign f + xi - u = target, and multipliers alpha of u and cost - alpha of xi:
@@ -47,13 +56,11 @@ def interior_point(problem: LinearProblem, state: State, control: Control, tol: 
         With hinges that are not squared.
     state
         `v` is the start (a nearby solution helps); updated step by step.
-    control
-        The limits of the run.
     tol
         The relative gap at which to stop.
     """
     start = state.v
-    _follow(problem, state, control, tol, np.inf, 0.0)
+    _follow(problem, state, tol, np.inf, 0.0)
     if state.stopped in _LOST:
         # Other ways, for the few problems that rounding errors defeat. Where alpha is not unique (equal rows) nothing
         # holds it: a proximal term does, and moves no solution (Friedlander and Orban, 2012). And from the middle of a
@@ -63,8 +70,8 @@ def interior_point(problem: LinearProblem, state: State, control: Control, tol: 
         size = float(np.abs(problem.slack(problem.rows.times(start))).mean()) / scale
         for largest, hold in ((np.inf, 1e-13 * scale), (1e4 * size, 0.0), (1e4 * size, 1e-13 * scale)):
             previous = state.v, state.alpha, state.gap
-            state.v, state.stopped = start, "converged"
-            _follow(problem, state, control, tol, largest, hold)
+            state.v, state.stopped = start, Stop.CONVERGED
+            _follow(problem, state, tol, largest, hold)
             if state.stopped not in _LOST:
                 break
             if not state.gap <= previous[2]:
@@ -72,7 +79,7 @@ def interior_point(problem: LinearProblem, state: State, control: Control, tol: 
     return state
 
 
-def _follow(problem: LinearProblem, state: State, control: Control, tol: float, largest: float, hold: float) -> None:
+def _follow(problem: LinearProblem, state: State, tol: float, largest: float, hold: float) -> None:
     """Follow the path from alpha in the middle of its box, or at `largest` where that is less, held by `hold`."""
     rows, sign, cost, target = problem.rows, problem.sign, problem.cost, problem.target
     p = rows.penalty
@@ -97,7 +104,7 @@ def _follow(problem: LinearProblem, state: State, control: Control, tol: float, 
             unbalanced = abs(float(pull[-1])) - 1e-14 * float(alpha.sum())  # less than that is rounding
             gap += max(0.0, unbalanced) * (abs(float(v[-1])) + width)
         mu = (float(np.vdot(alpha, u)) + float(np.vdot(rest, xi))) / (2 * alpha.size)
-        relative = gap / max(abs(primal), abs(dual), 1e-300)
+        relative = relative_gap(gap, primal, dual)
         if not math.isfinite(relative):
             state.stopped = _OVERFLOW
             return
@@ -112,15 +119,11 @@ def _follow(problem: LinearProblem, state: State, control: Control, tol: float, 
                 continue
             state.alpha = balanced(problem, alpha)
             proven = problem.dual(state.alpha, problem.pull(state.alpha))
-            state.gap = (primal - proven) / max(abs(primal), abs(proven), 1e-300)
+            state.gap = relative_gap(primal - proven, primal, proven)
             if state.gap <= tol:
                 return
-        if control.report is not None and control.tell(
-            iteration=state.steps, gap=relative, primal=primal, dual=dual, support=int((alpha > 1e-6 * cost).sum())
-        ):
-            state.stopped = "stopped by the caller"
-            return
-        limit = control.exhausted(state.steps)
+        state.note(primal, dual, relative, int((alpha > 1e-6 * cost).sum()))
+        limit = state.limit()
         if limit or stalled >= 15 or mu < 1e-290:
             state.stopped = limit or _STALLED
             return

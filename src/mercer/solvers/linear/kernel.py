@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg, sparse
 
+from mercer.certify import Stop, relative_gap
 from mercer.machine.budget import Budget
-from mercer.solvers.control import Control
 from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.newton import step_length
 from mercer.solvers.linear.problem import LinearProblem, total
@@ -42,12 +42,12 @@ class KernelNewton:
     ----------
     problem
         With any loss, and all of its rows.
-    state, control
+    state
         As for `interior_point`.
     """
 
-    def __init__(self, problem: LinearProblem, state: State, control: Control) -> None:
-        self.problem, self.state, self.control = problem, state, control
+    def __init__(self, problem: LinearProblem, state: State) -> None:
+        self.problem, self.state = problem, state
         self.K = problem.rows.kernel()
         n = len(self.K)
         self.beta, self.product = np.zeros(n), np.zeros(n)  # and K beta
@@ -65,7 +65,7 @@ class KernelNewton:
 
     def minimise(self, tol: float, anchor: np.ndarray, strength: np.ndarray, cap: np.ndarray | float) -> None:
         """Minimise until the gap of the problem is `tol`, or until the residual says that no step improves it."""
-        problem, state, control = self.problem, self.state, self.control
+        problem, state = self.problem, self.state
         sign = problem.sign
         fewest, trials, stalled, smallest = len(self.K) + 1, _TRIALS, 0, np.inf
         while True:
@@ -83,18 +83,15 @@ class KernelNewton:
             if problem.rows.offset:
                 residual += abs(float(image.sum())) * max(abs(self.offset), float(np.abs(z).max()))
             state.alpha = alpha
-            state.gap = (abs(primal - dual) + max(0.0, residual)) / max(abs(primal), abs(dual), 1e-300)
+            state.gap = relative_gap(abs(primal - dual) + max(0.0, residual), primal, dual)
             if state.gap <= tol or (not problem.squared and residual <= 0.1 * abs(primal - dual)):
                 return
-            support = int((alpha > 0).sum())
-            if control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=support):
-                state.stopped = "stopped by the caller"
-                return
+            state.note(primal, dual, state.gap, int((alpha > 0).sum()))
             stalled = 0 if residual < 0.9 * smallest else stalled + 1
             smallest = min(smallest, residual)
-            limit = control.exhausted(state.steps)
+            limit = state.limit()
             if limit or stalled >= 30:
-                state.stopped = limit or "rounding errors: no progress in 30 steps"
+                state.stopped = limit or Stop.rounding("no progress in 30 steps")
                 return
             if self.begun:
                 piece = (raw > 0).astype(np.int8) + (raw >= cap)
@@ -157,16 +154,16 @@ def times(K: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     return K @ coefficients if 2 * len(used) > len(K) else coefficients[used] @ K[used]
 
 
-def squared_by_kernel(problem: LinearProblem, state: State, control: Control, tol: float) -> State:
+def squared_by_kernel(problem: LinearProblem, state: State, tol: float) -> State:
     """Minimise a squared-hinge problem: alpha = 2 cost max(0, z).
 
     Parameters
     ----------
-    problem, state, control, tol
+    problem, state, tol
         As for `interior_point`.
     """
     strength = np.broadcast_to(2 * problem.cost, problem.sign.shape)
-    newton = KernelNewton(problem, state, control)
+    newton = KernelNewton(problem, state)
     try:
         newton.minimise(tol, np.zeros_like(strength), strength, np.inf)
     finally:
@@ -174,7 +171,7 @@ def squared_by_kernel(problem: LinearProblem, state: State, control: Control, to
     return state
 
 
-def proximal_by_kernel(problem: LinearProblem, state: State, control: Control, tol: float) -> bool:
+def proximal_by_kernel(problem: LinearProblem, state: State, tol: float) -> bool:
     """Minimise a hinge problem whose bounds alpha <= cost do not matter, as where the rows can be separated.
 
     Proximal steps of the dual, as in `linear_newton.proximal`. Where an alpha of the first step is beyond its cost, the
@@ -182,10 +179,10 @@ def proximal_by_kernel(problem: LinearProblem, state: State, control: Control, t
 
     Parameters
     ----------
-    problem, state, control, tol
+    problem, state, tol
         As for `interior_point`.
     """
-    newton = KernelNewton(problem, state, control)
+    newton = KernelNewton(problem, state)
     # 1 / strength stands beside the kernel values: small enough that two or three steps are all it takes.
     size = float(newton.K.diagonal().mean()) or 1.0
     strength = np.full(problem.sign.shape, 1e3 / size)
@@ -195,13 +192,13 @@ def proximal_by_kernel(problem: LinearProblem, state: State, control: Control, t
         while float(strength.max()) <= 1e12 / size:
             newton.minimise(tol, state.alpha, strength, np.inf)
             fits = bool((state.alpha <= problem.cost).all())
-            if not fits or state.stopped != "converged" or state.gap <= tol:
+            if not fits or state.stopped != Stop.CONVERGED or state.gap <= tol:
                 break
             if state.gap > 0.25 * last:
                 strength = 4 * strength
             last = min(last, state.gap)
         else:
-            state.stopped = "rounding errors: the proximal steps make no progress"
+            state.stopped = Stop.rounding("the proximal steps make no progress")
     finally:
         if fits:
             newton.keep()

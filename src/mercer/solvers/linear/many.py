@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from mercer import _core
-from mercer.certify import Certificate
+from mercer.certify import Certificate, Stop, relative_gap
 from mercer.machine.threads import run
-from mercer.solvers.control import Control
 from mercer.solvers.linear.interior import State, interior_point
 from mercer.solvers.linear.newton import smoothed, squared_newton
 from mercer.solvers.linear.problem import LinearProblem, balanced
@@ -37,7 +36,7 @@ class ManyRows:
         With `Sweeper.suits`.
     sample
         Some of its rows, their costs raised to stand for all, and their numbers.
-    state, control, tol
+    state, tol
         As for `interior_point`.
     """
 
@@ -46,10 +45,9 @@ class ManyRows:
         problem: LinearProblem,
         sample: tuple[LinearProblem, np.ndarray],
         state: State,
-        control: Control,
         tol: float,
     ) -> None:
-        self.problem, self.state, self.control, self.tol = problem, state, control, tol
+        self.problem, self.state, self.tol = problem, state, tol
         self.sample, self.chosen = sample
         self.core = Sweeper(problem)
         self.alpha = np.empty(problem.sign.shape)
@@ -62,14 +60,15 @@ class ManyRows:
 
     def _squares(self) -> tuple[np.ndarray, Certificate] | None:
         state, rows = self.state, self.problem.rows
-        squared_newton(self.sample, state, self._brief(), max(self.tol, 1e-4))
-        state.method, state.gap = "semismooth Newton", np.inf
+        squared_newton(self.sample, state.afresh(_STEPS), max(self.tol, 1e-4))
+        state.afresh().method = "semismooth Newton"
         thin = max(1, int(0.5 * rows.shape[0] / (_ENOUGH * rows.shape[1])))
         model: Secants | None = None
-        while not self._over():
+        while state.limit() is None:
             v, before = state.v, state.gap
             look = self.core.sweep(v, 0.0, 0 if model else thin, self.alpha)
-            if self._told(look):
+            self._note(look)
+            if state.asked_to_stop:
                 return None
             if state.gap <= 1.5 * self.tol:
                 pull = self._balance(look.pull)
@@ -105,15 +104,16 @@ class ManyRows:
     def _hinges(self) -> tuple[np.ndarray, Certificate] | None:
         state, p, n = self.state, self.problem.rows.penalty, self.problem.rows.shape[0]
         for share in (0.5, 0.1):
-            smoothed(self.sample, state.afresh(), self._brief(), self.tol, 2 * self._half(state.v, share))
-            if state.stopped != "converged":
+            smoothed(self.sample, state.afresh(_STEPS), self.tol, 2 * self._half(state.v, share))
+            if state.stopped != Stop.CONVERGED:
                 return None
-        state.method = "interior point near the margin"
+        state.afresh().method = "interior point near the margin"
         narrow, moved = self._half(state.v, _WIDEST), np.inf
         while not _REACH * moved <= narrow:  # until a step is so short that few rows may yet change sides
             v, before = state.v, moved
             look = self.core.sweep(v, narrow, max(1, int(_WIDEST * n / (_ENOUGH * len(v)))))
-            if self._over() or self._told(look) or not look.curved:
+            self._note(look)
+            if state.limit() is not None or not look.curved:
                 return None
             assert look.gram is not None
             state.v = v - cholesky(look.gram + np.diag(p))(p * v - look.pull)
@@ -125,7 +125,8 @@ class ManyRows:
         for _ in range(_ROUNDS):
             v = state.v
             look = self.core.sweep(v, half, 0, self.alpha)
-            if self._over() or self._told(look) or look.curved > n // 10:
+            self._note(look)
+            if state.limit() is not None or look.curved > n // 10:
                 return None
             pull = self._near(look, half)
             if pull is None:
@@ -151,10 +152,10 @@ class ManyRows:
         # quarter of tol.
         width = float(np.sqrt(6 * self.tol * look.risk * 2 * half / len(band)))
         start = state.v
-        smoothed(sub, state.afresh(), self.control, 0.5 * self.tol, width)
-        if state.gap > self.tol or state.stopped != "converged":
+        smoothed(sub, state.afresh(), 0.5 * self.tol, width)
+        if state.gap > self.tol or state.stopped != Stop.CONVERGED:
             state.v = start
-            interior_point(sub, state.afresh(), self.control, 0.25 * self.tol)
+            interior_point(sub, state.afresh(), 0.25 * self.tol)
         assert state.alpha is not None
         self.alpha[:, band] = alpha = balanced(sub, state.alpha)
         return sub.pull(alpha)
@@ -170,35 +171,22 @@ class ManyRows:
 
     # -- both -------------------------------------------------------------------------------------------
 
-    def _brief(self) -> Control:
-        """Return the control of a stage that is not worth many steps."""
-        most, steps = self.control.max_iter, self.state.steps + _STEPS
-        return replace(self.control, max_iter=steps if most < 0 else min(most, steps))
-
-    def _over(self) -> bool:
-        return self.control.exhausted(self.state.steps) is not None
-
-    def _told(self, look: Sweep) -> bool:
-        """Tell what the look has found; return whether the listener asks to stop."""
+    def _note(self, look: Sweep) -> None:
+        """Note what the look has found."""
         state, rows = self.state, self.problem.rows
         k = rows.penalised
         primal = 0.5 * float(rows.penalty @ (state.v * state.v)) + look.risk
         dual = look.gain - 0.5 * float((look.pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * look.square
         state.gap = (primal - dual) / max(primal, 1e-300)  # of the dual's size, which may be huge, it would hardly fall
-        if self.control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=look.curved):
-            state.stopped = "stopped by the caller"
-            return True
-        return False
+        state.note(primal, dual, state.gap, look.curved)
 
     def _proven(self, v: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, Certificate] | None:
-        state, control = self.state, self.control
+        state = self.state
         primal, dual, kkt, pull = self.core.proof(v, self.alpha, pull, self.sample.rows.mean_square())
-        state.gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
-        certificate = Certificate(
-            primal, dual, kkt, control.tol, solver=state.method, iterations=state.steps, seconds=control.seconds
-        )
+        state.gap = relative_gap(primal - dual, primal, dual)
+        certificate = state.certificate(primal, dual, kkt, state.method)
         feasible = not self.problem.rows.offset or abs(pull[-1]) <= 1e-12 * float(self.alpha.sum())
-        return (self.alpha, replace(certificate, stopped="converged")) if feasible and certificate.converged else None
+        return (self.alpha, certificate) if feasible and certificate.converged else None
 
 
 class Secants:

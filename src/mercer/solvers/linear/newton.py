@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.solvers.control import Control
+from mercer.certify import Stop, relative_gap
 from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.problem import LinearProblem, total
 from mercer.solvers.linear.system import MatrixFree, System, system
 
 
-def squared_newton(problem: LinearProblem, state: State, control: Control, tol: float) -> State:
+def squared_newton(problem: LinearProblem, state: State, tol: float) -> State:
     """Minimise a squared-hinge problem: with alpha = 2 cost max(0, z) a step is a weighted least-squares fit."""
     strength = np.broadcast_to(2 * problem.cost, problem.sign.shape)
-    return _newton(problem, state, control, tol, system(problem.rows), np.zeros_like(strength), strength, np.inf)
+    return _newton(problem, state, tol, system(problem.rows), np.zeros_like(strength), strength, np.inf)
 
 
-def proximal(problem: LinearProblem, state: State, control: Control, tol: float) -> State:
+def proximal(problem: LinearProblem, state: State, tol: float) -> State:
     """Minimise a hinge problem without factorising anything as large as X (Li, Sun and Toh, 2018).
 
     The dual is maximised by proximal steps: with the anchor a of the last step and strengths s,
@@ -28,7 +28,7 @@ def proximal(problem: LinearProblem, state: State, control: Control, tol: float)
 
     Parameters
     ----------
-    problem, state, control, tol
+    problem, state, tol
         As for `interior_point`.
     """
     newton = system(problem.rows)
@@ -41,37 +41,36 @@ def proximal(problem: LinearProblem, state: State, control: Control, tol: float)
         state.alpha = np.zeros(cost.shape)
     last = np.inf
     while True:
-        _newton(problem, state, control, tol, newton, state.alpha, strength, problem.cost)
-        if state.stopped != "converged" or state.gap <= tol:
+        _newton(problem, state, tol, newton, state.alpha, strength, problem.cost)
+        if state.stopped != Stop.CONVERGED or state.gap <= tol:
             return state
         if state.gap > 0.25 * last:
             strength = 4 * strength
         last = min(last, state.gap)
         if float(strength.max()) > 1e12 * float(cost.max()) / width:
-            state.stopped = "rounding errors: the proximal steps make no progress"
+            state.stopped = Stop.rounding("the proximal steps make no progress")
             return state
 
 
-def smoothed(problem: LinearProblem, state: State, control: Control, tol: float, width: float) -> State:
+def smoothed(problem: LinearProblem, state: State, tol: float, width: float) -> State:
     """Minimise with each hinge rounded over `width` around its kink: close to the solution after a few cheap steps.
 
     Only rows inside the width have curvature, so that a step costs two products with A and the matrix of those rows.
 
     Parameters
     ----------
-    problem, state, control, tol
+    problem, state, tol
         As for `interior_point`.
     width
         In units of f.
     """
     half = np.broadcast_to(0.5 * problem.cost, problem.sign.shape)
-    return _newton(problem, state, control, tol, system(problem.rows), half, (2 / width) * half, problem.cost)
+    return _newton(problem, state, tol, system(problem.rows), half, (2 / width) * half, problem.cost)
 
 
 def _newton(
     problem: LinearProblem,
     state: State,
-    control: Control,
     tol: float,
     newton: System,
     anchor: np.ndarray,
@@ -99,7 +98,7 @@ def _newton(
         if rows.offset:
             residual += abs(float(gradient[-1])) * max(abs(float(v[-1])), float(np.abs(z).max()))
         state.v, state.alpha = v, alpha
-        state.gap = (abs(primal - dual) + residual) / max(abs(primal), abs(dual), 1e-300)
+        state.gap = relative_gap(abs(primal - dual) + residual, primal, dual)
         size = float(np.linalg.norm(gradient / np.sqrt(p + rows.shape[0])))
         stalled = 0 if size < 0.9 * smallest else stalled + 1
         smallest = min(smallest, size)
@@ -108,13 +107,10 @@ def _newton(
                 return state
             f, fresh = rows.times(v), True
             continue
-        support = int((alpha > 0).sum())
-        if control.tell(iteration=state.steps, gap=state.gap, primal=primal, dual=dual, support=support):
-            state.stopped = "stopped by the caller"
-            return state
-        limit = control.exhausted(state.steps)
+        state.note(primal, dual, state.gap, int((alpha > 0).sum()))
+        limit = state.limit()
         if limit or stalled >= 30:
-            state.stopped = limit or "rounding errors: no progress in 30 steps"
+            state.stopped = limit or Stop.rounding("no progress in 30 steps")
             return state
         curved = (alpha > 0) & (alpha < cap)
         weight = total(strength * curved)

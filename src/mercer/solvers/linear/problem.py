@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.certify import Certificate
 from mercer.solvers.linear.rows import Rows
+from mercer.solvers.run import Row
 
 
 @dataclass
@@ -172,14 +173,14 @@ def best_offset(problem: LinearProblem, f: np.ndarray) -> float:
 class LinearSolution:
     """What a linear solver returns: w, b, the dual variables of each side of each row, what they prove, and the way.
 
-    `history` holds (steps, primal, dual, relative gap, rows with a dual variable, seconds) of each look.
+    `history` has a row for each look; its support are the rows with a dual variable.
     """
 
     w: np.ndarray
     b: Any
     alpha: np.ndarray
     certificate: Certificate
-    history: list[tuple[float, ...]] = field(default_factory=list)
+    history: list[Row] = field(default_factory=list)
 
 
 def violation(problem: LinearProblem, alpha: np.ndarray, z: np.ndarray, scale: float) -> float:

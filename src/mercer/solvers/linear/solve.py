@@ -7,15 +7,14 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from mercer.certify import Certificate
+from mercer.certify import Certificate, Stop, relative_gap
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.machine.threads import within_limit
 from mercer.points import Points
-from mercer.solvers.control import Control, Progress
-from mercer.solvers.dual.many import solve
+from mercer.solvers.control import Control
 from mercer.solvers.dual.problem import Offset, Solution, SVMDual
-from mercer.solvers.dual.small import solve_small
+from mercer.solvers.dual.solve import solve, solve_small
 from mercer.solvers.linear.interior import State, interior_point
 from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear.many import ManyRows, Sweeper, can_balance
@@ -24,6 +23,7 @@ from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balance
 from mercer.solvers.linear.rows import SMALL, Rows, single_threaded
 from mercer.solvers.linear.sparse import solve_sparse
 from mercer.solvers.linear.system import exact
+from mercer.solvers.run import Row
 
 _SAMPLE = 20_000  # rows that decide where the others lie
 _FEWEST = 500  # of each class in the sample
@@ -83,90 +83,82 @@ def _one_by_one(problems: list[LinearProblem], control: Control, few_weights: bo
         states = solve_tiny(problems, control)
     solutions = []
     for problem, state in zip(problems, states, strict=True):
-        solutions.append(solve_sparse(problem, control) if few_weights else _watched(problem, state, control))
-        if solutions[-1].certificate.stopped in ("interrupted", "stopped by the caller"):
+        solutions.append(solve_sparse(problem, control) if few_weights else _solve_one(problem, state, control))
+        if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLER):
             control = replace(control, max_iter=0)
     return solutions
 
 
-def _watched(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
-    """Solve one problem, and write down what it reports on the way."""
-    history: list[tuple[float, ...]] = []
-
-    def note(progress: Progress) -> bool:
-        at = progress.iteration, progress.primal, progress.dual, progress.gap, progress.support, progress.seconds
-        history.append(at)
-        return control.report is not None and control.report(progress) is True
-
-    solution = _solve_one(problem, state, control if state is not None else replace(control, report=note))
-    claim, support = solution.certificate, int((solution.alpha > 0).any(axis=0).sum())
-    at = claim.iterations, claim.primal, claim.dual, claim.relative_gap, support, claim.seconds
-    return replace(solution, history=[*history, at])
-
-
 def _solve_one(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
+    """Solve one problem, unless `state` is its solution already."""
     if state is not None:
-        v, alpha, certificate = finish(problem, state, control)
+        v, alpha, certificate = finish(problem, state)
         if certificate.converged:
-            return LinearSolution(*problem.rows.model(v), alpha, certificate)
+            return _solution(problem.rows, state, v, alpha, certificate)
     rows = problem.rows
     if rows.shape[0] * rows.shape[1] <= SMALL:
         problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
-    state = State(problem)
+    state = State(problem, control)
     try:
-        proven = _solve(problem, state, control)
+        proven = _solve(problem, state)
         if proven is not None:
-            return LinearSolution(*rows.model(state.v), *proven)
+            return _solution(rows, state, state.v, *proven)
     except KeyboardInterrupt:
-        state.stopped = "interrupted"
+        state.stopped = Stop.INTERRUPTED
     except np.linalg.LinAlgError as error:
-        state.stopped = f"rounding errors: {error}"
-    v, alpha, certificate = finish(problem, state, control)
-    return LinearSolution(*rows.model(v), alpha, certificate)
+        state.stopped = Stop.rounding(str(error))
+    return _solution(rows, state, *finish(problem, state))
 
 
-def _solve(problem: LinearProblem, state: State, control: Control) -> tuple[np.ndarray, Certificate] | None:
+def _solution(rows: Rows, state: State, v: np.ndarray, alpha: np.ndarray, claim: Certificate) -> LinearSolution:
+    support = int((alpha > 0).any(axis=0).sum())
+    last = Row(claim.iterations, claim.primal, claim.dual, claim.relative_gap, support, claim.seconds)
+    return LinearSolution(*rows.model(v), alpha, claim, [*state.history, last])
+
+
+def _solve(problem: LinearProblem, state: State) -> tuple[np.ndarray, Certificate] | None:
     """Go through the stages: a sample, more rows with rounded hinges, the rows near the margin, and if need be all.
 
     Returns alpha and a certificate where a stage ends with them.
     """
     n = problem.rows.shape[0]
-    tol = 0.5 * control.tol  # the offset and the balance of alpha are yet to be made exact
+    tol = 0.5 * state.control.tol  # the offset and the balance of alpha are yet to be made exact
     if n > 4 * _SAMPLE and n > 50 * problem.rows.shape[1] and Sweeper.suits(problem):
         per_column = 400 if problem.squared else 200
         sample, chosen = _sample(problem, min(_SAMPLE, per_column * max(50, problem.rows.shape[1])))
         if not _constant_fits(sample):
             try:
-                proven = ManyRows(problem, (sample, chosen), state, control, tol).solve()
+                proven = ManyRows(problem, (sample, chosen), state, tol).solve()
             except np.linalg.LinAlgError:
                 proven = None
-            if proven is not None or state.stopped == "stopped by the caller":
+            if proven is not None:
                 return proven
-            if control.exhausted(state.steps):
-                state.stopped = control.exhausted(state.steps) or state.stopped
+            state.afresh()
+            if limit := state.limit():
+                state.stopped = limit
                 return None
-            state.afresh().v = np.zeros_like(state.v)
+            state.v = np.zeros_like(state.v)
     state.v, z = _with_best_offset(problem, state.v)
     if problem.risk(z) == 0:  # a constant fits
         state.alpha = np.zeros(problem.sign.shape)
         return None
     if n > 4 * _SAMPLE:
         part = _sample(problem, _SAMPLE)[0]
-        _plan(part, state, control, max(tol, 1e-2))
+        _plan(part, state, max(tol, 1e-2))
         if not problem.squared and exact(problem.rows):
             larger = _sample(problem, n // 8)[0] if n > 16 * _SAMPLE else part
             for stage, share in ((larger, 0.1), (problem, 0.03)):
-                if not control.exhausted(state.steps):
-                    smoothed(stage, state.afresh(), control, tol, _width(stage, state.v, share))
-            if state.gap > tol and not control.exhausted(state.steps):
-                _near_the_margin(problem, state, control, tol)
+                if not state.limit():
+                    smoothed(stage, state.afresh(), tol, _width(stage, state.v, share))
+            if state.gap > tol and not state.limit():
+                _near_the_margin(problem, state, tol)
             if state.gap <= 2 * tol:
                 return None
-        if control.exhausted(state.steps):
-            state.stopped = control.exhausted(state.steps) or state.stopped
+        if limit := state.limit():
+            state.stopped = limit
             return None
         state.afresh()
-    _plan(problem, state, control, tol)
+    _plan(problem, state, tol)
     return None
 
 
@@ -184,39 +176,39 @@ def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
     return max(2 * float(np.quantile(z[:: max(1, len(z) // 20_000)], share)), 1e-9 * float(np.abs(z).max()), 1e-300)
 
 
-def _plan(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
-    if by_kernel(problem.rows) and problem.linear is None and _by_kernel(problem, state, control, tol):
+def _plan(problem: LinearProblem, state: State, tol: float) -> None:
+    if by_kernel(problem.rows) and problem.linear is None and _by_kernel(problem, state, tol):
         return
     if not problem.squared and wide(problem.rows) and problem.linear is None:
-        by_decomposition(problem, state, control, tol)
-        if not exact(problem.rows) or control.exhausted(state.steps):
+        by_decomposition(problem, state, tol)
+        if not exact(problem.rows) or state.limit():
             return
-        if finish(problem, state, control)[2].relative_gap <= 2 * tol:  # its own bounds allow for rounding
+        if finish(problem, state)[2].relative_gap <= 2 * tol:  # its own bounds allow for rounding
             return
         state.afresh()
     if problem.squared:
         state.method = "semismooth Newton"
-        squared_newton(problem, state, control, tol)
+        squared_newton(problem, state, tol)
     elif exact(problem.rows):
         state.method = "interior point"
-        interior_point(problem, state, control, tol)
+        interior_point(problem, state, tol)
     else:
         state.method = "proximal semismooth Newton"
-        proximal(problem, state, control, tol)
+        proximal(problem, state, tol)
 
 
-def _by_kernel(problem: LinearProblem, state: State, control: Control, tol: float) -> bool:
+def _by_kernel(problem: LinearProblem, state: State, tol: float) -> bool:
     """Try Newton's method on the kernel matrix; return whether that settles it."""
     start = state.v
     state.method = "Newton on the kernel matrix"
     try:
         if problem.squared:
-            squared_by_kernel(problem, state, control, tol)
-        elif not proximal_by_kernel(problem, state, control, tol):
+            squared_by_kernel(problem, state, tol)
+        elif not proximal_by_kernel(problem, state, tol):
             return False
     except np.linalg.LinAlgError:
-        state.stopped = "rounding errors"
-    if not state.stopped.startswith("rounding errors"):
+        state.stopped = Stop.ROUNDING
+    if not state.stopped.startswith(Stop.ROUNDING):
         return True
     state.afresh().v = start
     return False
@@ -252,7 +244,7 @@ def _spread(random: np.random.Generator, n: int, size: int) -> np.ndarray:
     return cuts[:-1] + (random.random(size) * np.diff(cuts)).astype(np.intp)
 
 
-def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol: float) -> None:
+def _near_the_margin(problem: LinearProblem, state: State, tol: float) -> None:
     """Solve for the rows near the margin, the others held on their side of it.
 
     A row that stays on its side has a loss that is linear: its alpha is 0 or its cost. So the sum of those rows is one
@@ -273,15 +265,15 @@ def _near_the_margin(problem: LinearProblem, state: State, control: Control, tol
             size *= 2
             continue
         state.method, state.v = "interior point near the margin", v
-        interior_point(sub, state.afresh(), control, 0.5 * tol)
+        interior_point(sub, state.afresh(), 0.5 * tol)
         v, z = _with_best_offset(problem, state.v)
         assert state.alpha is not None
         dual = sub.dual(state.alpha, sub.pull(state.alpha))
         alpha[:, band] = state.alpha
         primal = problem.primal(v, z)
         state.v, state.alpha = v, alpha
-        state.gap = (primal - dual) / max(abs(primal), abs(dual), 1e-300)
-        if state.gap <= 2 * tol or control.exhausted(state.steps):
+        state.gap = relative_gap(primal - dual, primal, dual)
+        if state.gap <= 2 * tol or state.limit():
             return
         if state.gap > 0.1 * last:
             size *= 2
@@ -299,7 +291,7 @@ def _with_best_offset(problem: LinearProblem, v: np.ndarray) -> tuple[np.ndarray
     return v, problem.slack(f)
 
 
-def finish(problem: LinearProblem, state: State, control: Control) -> tuple[np.ndarray, np.ndarray, Certificate]:
+def finish(problem: LinearProblem, state: State) -> tuple[np.ndarray, np.ndarray, Certificate]:
     """Return what a state amounts to: v with the best offset, a feasible alpha, and the certificate of both."""
     rows = problem.rows
     v, z = _with_best_offset(problem, state.v)
@@ -315,21 +307,7 @@ def finish(problem: LinearProblem, state: State, control: Control) -> tuple[np.n
     apart = np.zeros_like(v)
     apart[:k] = pull[:k] / rows.penalty[:k] - v[:k]
     kkt = max(violation(problem, alpha, z, rows.mean_square()), float(np.abs(rows.times(apart)).max(initial=0.0)))
-    certificate = Certificate(
-        primal,
-        dual,
-        kkt,
-        control.tol,
-        solver=state.method,
-        iterations=state.steps,
-        seconds=control.seconds,
-        stopped=state.stopped,
-    )
-    if certificate.converged:
-        certificate = replace(certificate, stopped="converged")
-    elif state.stopped == "converged":
-        certificate = replace(certificate, stopped="rounding errors")
-    return v, alpha, certificate
+    return v, alpha, state.certificate(primal, dual, kkt, state.method, state.stopped, otherwise=Stop.ROUNDING)
 
 
 # -- linear models by the dual solver of the kernel machines: for few rows, or more columns than rows -----
@@ -359,26 +337,25 @@ def solve_tiny(problems: list[LinearProblem], control: Control) -> list[State | 
     except KeyboardInterrupt:
         control.cancel()
         return [None] * len(problems)
-    return [None if s is None else _state(p, s) for p, s in zip(problems, found, strict=True)]
+    return [None if s is None else _take(State(p, control), p, s) for p, s in zip(problems, found, strict=True)]
 
 
-def by_decomposition(problem: LinearProblem, state: State, control: Control, tol: float) -> State:
+def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
     """Solve a hinge problem by SMO; where interior points are possible, too, as long as it does not crawl.
 
     Parameters
     ----------
-    problem, state, control, tol
+    problem, state, tol
         As for `interior_point`.
     """
+    control = state.control
     most = control.max_iter
     if exact(problem.rows):
         steps = _STEPS * (problem.rows.shape[0] + 100)
         most = steps if most < 0 else min(steps, most)
     (solution,) = solve([_dual(problem, _gram(problem.rows), None)], replace(control, tol=tol, max_iter=most))
-    found = _state(problem, solution)
-    state.v, state.alpha, state.steps, state.gap = found.v, found.alpha, state.steps + found.steps, found.gap
-    state.method, state.stopped = found.method, found.stopped
-    return state
+    state.history += [row._replace(steps=state.steps + row.steps) for row in solution.history]
+    return _take(state, problem, solution)
 
 
 def _gram(rows: Rows) -> Gram:
@@ -402,15 +379,15 @@ def _dual(problem: LinearProblem, gram: Gram, rows: np.ndarray | None) -> SVMDua
     return SVMDual(gram, -y, cost, cost, width=np.maximum(epsilon, 0.0), offset=offset, rows=rows)
 
 
-def _state(problem: LinearProblem, solution: Solution) -> State:
+def _take(state: State, problem: LinearProblem, solution: Solution) -> State:
+    """Bring the state to a solution of the dual."""
     rows = problem.rows
-    state = State(problem)
     k = rows.penalised
     v = rows.transposed(solution.coefficients)
     v[:k] /= rows.penalty[:k]
     v[k:] = 0.0  # `finish` finds the best offset
     certificate = solution.certificate
-    state.v, state.steps, state.gap = v, certificate.iterations, certificate.relative_gap
+    state.v, state.steps, state.gap = v, state.steps + certificate.iterations, certificate.relative_gap
     both = len(problem.sign) == 2
     state.alpha = np.stack([solution.plus, solution.minus]) if both else (solution.plus + solution.minus)[None]
     state.method, state.stopped = certificate.solver, certificate.stopped

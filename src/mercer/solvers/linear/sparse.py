@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, sparse
 
-from mercer.certify import Certificate
+from mercer.certify import Stop, relative_gap
 from mercer.solvers.control import Control
 from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced, best_offset
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.system import ByColumns
+from mercer.solvers.run import Run
 
 _COLUMNS = 400  # that are all solved for at once
 _PROGRAM = 2000  # rows up to which a simplex method ends sooner, and with fewer weights, than interior points
@@ -30,17 +31,7 @@ class Point:
     @property
     def gap(self) -> float:
         """Their distance in units of the primal."""
-        return (self.primal - self.dual) / self.primal if self.primal > 0 else 0.0
-
-
-@dataclass
-class Course:
-    """What a run counts and writes down."""
-
-    control: Control
-    steps: int = 0
-    stopped: str = "converged"
-    history: list[tuple[float, ...]] = field(default_factory=list)
+        return relative_gap(self.primal - self.dual, self.primal, self.dual)
 
 
 def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
@@ -70,14 +61,14 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
     point = _bounded(problem, price, v, alpha, control.tol)
     pull = np.abs(problem.pull(balanced(problem, alpha))[:k]) / price
     chosen = np.arange(k) if k <= _COLUMNS else np.sort(np.argsort(-pull)[: _COLUMNS // 4])
-    course = Course(control)
+    run, stopped = Run(control, callback=Stop.CALLER), Stop.CONVERGED
     try:
-        while point.gap > control.tol and course.stopped == "converged":
+        while point.gap > control.tol and stopped == Stop.CONVERGED:
             places = np.append(chosen, k) if rows.offset else chosen
             part = replace(problem, rows=_columns(rows, chosen))
             start = replace(point, v=point.v[places])
             solve = _program if not problem.squared and rows.shape[0] <= _PROGRAM else _follow
-            found = solve(part, price[chosen], start, course)
+            found, stopped = solve(part, price[chosen], start, run)
             v = np.zeros(rows.shape[1])
             v[places] = found.v
             seen = _bounded(problem, price, v, found.alpha, control.tol)
@@ -90,25 +81,15 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
                 break
             chosen = np.union1d(used, new[pull[new] > 1.0])
     except KeyboardInterrupt:
-        course.stopped = "interrupted"
+        stopped = Stop.INTERRUPTED
     except np.linalg.LinAlgError as error:
-        course.stopped = f"rounding errors: {error}"
+        stopped = Stop.rounding(str(error))
     z = problem.slack(rows.times(point.v))
     pull = problem.pull(point.alpha)[:k] / price
-    certificate = Certificate(
-        point.primal,
-        point.dual,
-        sparse_violation(problem, point.alpha, z, point.v[:k], pull),
-        control.tol,
-        solver="interior point" if problem.squared or rows.shape[0] > _PROGRAM else "linear program",
-        iterations=course.steps,
-        seconds=control.seconds,
-        stopped=course.stopped,
-    )
-    if certificate.converged or course.stopped == "converged":
-        reason = "converged" if certificate.converged else "rounding errors"
-        certificate = replace(certificate, stopped=reason)
-    return LinearSolution(*rows.model(point.v), point.alpha, certificate, course.history)
+    kkt = sparse_violation(problem, point.alpha, z, point.v[:k], pull)
+    solver = "interior point" if problem.squared or rows.shape[0] > _PROGRAM else "linear program"
+    certificate = run.certificate(point.primal, point.dual, kkt, solver, stopped, otherwise=Stop.ROUNDING)
+    return LinearSolution(*rows.model(point.v), point.alpha, certificate, run.history)
 
 
 def sparse_violation(
@@ -175,20 +156,21 @@ def _columns(rows: Rows, chosen: np.ndarray) -> Rows:
     return Rows(X, rows.centre[chosen], rows.scale[chosen], rows.ones, penalty)
 
 
-def _program(problem: LinearProblem, price: np.ndarray, best: Point, course: Course) -> Point:
-    """Solve a hinge problem as the linear program it is: over p, q >= 0 with w = p - q, the offset, and the slacks."""
-    control, rows, k = course.control, problem.rows, len(price)
+def _program(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) -> tuple[Point, str]:
+    """Solve a hinge problem as the linear program it is: over p, q >= 0 with w = p - q, the offset, and the slacks.
+
+    Returns the best point, and why it is the last.
+    """
+    control, rows, k = run.control, problem.rows, len(price)
     A = problem.sign.T * rows.matrix()
     n, free = rows.shape[0], rows.shape[1] - k
-    limit = control.exhausted(course.steps)
-    if limit:
-        course.stopped = limit
-        return best
+    if limit := run.limit():
+        return best, limit
     options: dict[str, float] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     if control.time_limit is not None:
         options["time_limit"] = max(1e-3, control.time_limit - control.seconds)
     if control.max_iter >= 0:
-        options["maxiter"] = control.max_iter - course.steps
+        options["maxiter"] = control.max_iter - run.steps
     done = optimize.linprog(
         np.concatenate([price, price, np.zeros(free), problem.cost]),
         -sparse.hstack([A[:, :k], -A[:, :k], A[:, k:], sparse.eye_array(n)]).tocsc(),
@@ -196,22 +178,19 @@ def _program(problem: LinearProblem, price: np.ndarray, best: Point, course: Cou
         bounds=np.array([(0.0, np.inf)] * (2 * k) + [(-np.inf, np.inf)] * free + [(0.0, np.inf)] * n),
         options=options,
     )
-    course.steps += int(done.nit)
+    run.steps += int(done.nit)
     if done.x is not None:
         v = np.append(done.x[:k] - done.x[k : 2 * k], done.x[2 * k : 2 * k + free])
         seen = _bounded(problem, price, v, -done.ineqlin.marginals[None], 0.5 * control.tol)
         best = seen if seen.gap < best.gap else best
-    support = int((best.alpha > 0).sum())
-    course.history.append((course.steps, best.primal, best.dual, best.gap, support, control.seconds))
-    if done.status != 0 and best.gap > control.tol:
-        course.stopped = control.exhausted(course.steps) or f"the linear program was left: {done.message}"
-    if control.tell(iteration=course.steps, gap=best.gap, primal=best.primal, dual=best.dual, support=support):
-        course.stopped = "stopped by the caller"
-    return best
+    run.note(best.primal, best.dual, best.gap, int((best.alpha > 0).sum()))
+    if run.asked_to_stop or (done.status != 0 and best.gap > control.tol):
+        return best, run.limit() or f"the linear program was left: {done.message}"
+    return best, Stop.CONVERGED
 
 
-def _follow(problem: LinearProblem, price: np.ndarray, best: Point, course: Course) -> Point:
-    """Follow the central path until the gap is half of what is asked; return the best point on it.
+def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) -> tuple[Point, str]:
+    """Follow the central path until the gap is half of what is asked; return the best point on it, and why it is.
 
     With w = p - q, p, q >= 0, whose multipliers are s, t = price -+ A'(y alpha), and slacks y f + xi - u = 1 of the
     rows, multipliers alpha of u and cost - alpha of xi (squared: xi = alpha / (2 cost)), a step eliminates all but v:
@@ -220,7 +199,7 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, course: Cour
 
     Steps are those of Mehrotra (1992): one towards the solution says how far the next may aim, and what curves away.
     """
-    control, rows, cost, squared = course.control, problem.rows, problem.cost, problem.squared
+    control, rows, cost, squared = run.control, problem.rows, problem.cost, problem.squared
     y, k = problem.sign[0], len(price)
     newton = ByColumns(rows)
     v, least, idle = best.v.copy(), np.inf, 0
@@ -241,18 +220,14 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, course: Cour
         seen = _bounded(problem, price, v, alpha[None], 0.5 * control.tol)
         top, bottom = min(best, seen, key=lambda x: x.primal), max(best, seen, key=lambda x: x.dual)
         best = seen if seen.gap <= 0.5 * control.tol else Point(top.v, bottom.alpha, top.primal, bottom.dual)
-        support = int((alpha > 1e-6 * cost).sum())
-        course.history.append((course.steps, best.primal, best.dual, best.gap, support, control.seconds))
+        run.note(best.primal, best.dual, best.gap, int((alpha > 1e-6 * cost).sum()))
         idle = 0 if mu < 0.9 * least else idle + 1
         least = min(least, mu)
         if best.gap <= 0.5 * control.tol:
-            return best
-        limit = control.exhausted(course.steps)
-        if control.tell(iteration=course.steps, gap=best.gap, primal=best.primal, dual=best.dual, support=support):
-            limit = "stopped by the caller"
+            return best, Stop.CONVERGED
+        limit = run.limit()
         if limit or idle >= _IDLE or not np.isfinite(mu) or mu < 1e-290:
-            course.stopped = limit or f"rounding errors: no progress in {_IDLE} steps"
-            return best
+            return best, limit or Stop.rounding(f"no progress in {_IDLE} steps")
         theta = 1.0 / (u / alpha + (0.5 / cost if squared else xi / rest))
         loose = p / s + q / t
         rows.penalty = np.append(1.0 / loose, 0.0) if rows.offset else 1.0 / loose
@@ -288,7 +263,7 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, course: Cour
         xi = xi if squared else xi + step * dxi
         if rows.offset:
             v[-1] += step * dv[-1]
-        course.steps += 1
+        run.steps += 1
 
 
 Pair = tuple[np.ndarray, np.ndarray]

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from mercer.gram import Gram
-from mercer.points import Comparison
 
 
 class Iterate(ABC):
@@ -130,8 +129,7 @@ class Coefficients(Iterate):
     def _product(self, rows: np.ndarray | None, columns: np.ndarray, c: np.ndarray) -> np.ndarray:
         if not len(columns):
             return np.zeros(self.size if rows is None else len(rows))
-        left = self.gram.left if rows is None else self.gram.left.take(rows)
-        product = Comparison(self.gram.kernel.of, left, self.gram.left.take(columns)).matvec(c)
+        product = self.gram.take(slice(None) if rows is None else rows, columns).matvec(c)
         return np.asarray(product, dtype=np.float64)
 
     def inner(self, rows: np.ndarray) -> np.ndarray:

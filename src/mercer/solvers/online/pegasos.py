@@ -9,10 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from mercer.certify import Certificate
+from mercer.certify import Certificate, Stop
 from mercer.losses import Hinge
 from mercer.solvers.control import Control
 from mercer.solvers.online.iterate import Coefficients, Iterate
+from mercer.solvers.run import Run
 
 _HINGE = Hinge()
 _FOLD = 1e-3  # scale, in units of the mean of all so far, below which it is folded into the vector
@@ -139,27 +140,26 @@ def pegasos(
     >>> done.certificate.converged, round(done.certificate.primal, 2)
     (True, 0.25)
     """
-    control = control or Control()
+    progress = Run(control or Control(), callback=Stop.LISTENER)
     s = np.ones(len(y)) if weights is None else weights
-    run = _Run(iterate, y, lam, project, average, s, rate or (lambda t: 1.0 / (lam * t)))
+    run = _Iteration(iterate, y, lam, project, average, s, rate or (lambda t: 1.0 / (lam * t)))
     history: list[Watched] = []
     stopped = None
-    certificate = run.certificate(control)
+    certificate = run.certificate(progress.control)
     for epoch in range(1, max_epochs + 1):
         order = np.arange(len(y)) if random is None or batch >= len(y) else random.permutation(len(y))
         run.sweep(order, batch)
-        stopped = control.exhausted(run.state.steps)
+        progress.steps = run.state.steps
+        stopped = progress.limit()
         if evaluate == "epoch" or epoch & (epoch - 1) == 0 or epoch == max_epochs or stopped:
-            certificate = run.certificate(control)
+            claim = certificate = run.certificate(progress.control)
             support = int(np.count_nonzero(run.coefficients))
-            claim = certificate
-            history.append(Watched(epoch, run.state.steps, claim.primal, claim.dual, claim.seconds, support))
-            if certificate.converged:
-                stopped = "converged"
-            elif control.tell(
-                iteration=run.state.steps, gap=certificate.relative_gap, dual=certificate.dual, support=support
-            ):
-                stopped = "stopped by its listener"
+            history.append(Watched(epoch, progress.steps, claim.primal, claim.dual, claim.seconds, support))
+            if claim.converged:
+                stopped = Stop.CONVERGED
+            else:
+                progress.note(claim.primal, claim.dual, claim.relative_gap, support, keep=False)
+                stopped = progress.limit()
         if stopped:
             break
     name = "subgradient descent" if batch >= len(y) else "Pegasos"
@@ -167,7 +167,7 @@ def pegasos(
     return Descent(run.coefficients, finished, history)
 
 
-class _Run:
+class _Iteration:
     """A descent under way."""
 
     def __init__(

@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.solvers.control import Control
-from mercer.solvers.dual.many import solve
-from mercer.solvers.dual.planning import plan as plan_svm
 from mercer.solvers.dual.problem import SVMDual
+from mercer.solvers.dual.problem import plan as plan_svm
+from mercer.solvers.dual.solve import solve
 from mercer.solvers.representer.squared_norm import EPS, Point
 from mercer.solvers.run import Run
 

@@ -6,11 +6,11 @@ from collections import deque
 
 import numpy as np
 
+from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.representer.squared_norm import EPS, Task
 from mercer.solvers.systems.cg import Indefinite, iterate
 from mercer.solvers.systems.cholesky import rounding
-from mercer.solvers.systems.products import Products
 
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
@@ -83,7 +83,7 @@ class Directions:
         if not active.any():
             return step, 0.0, systems.product(step)
         rest = np.where(active, 0.0, step)
-        with systems.coarsely(strength / float(d.max())):
+        with systems.in_16_bits(strength / float(d.max())):
             K_rest = systems.product(rest) if rest.any() else np.zeros(len(v))
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.where(active, np.maximum(strength / d, EPS * len(v) * self.size), np.inf)
@@ -116,7 +116,7 @@ class Directions:
         answer = systems.solve(shift[active], right[active], rows=rows, tol=forcing)
         if systems.method == "cg" and 8 * len(right) ** 2 <= systems.gram.budget // 2:
             part = systems.products if rows is None else systems.products.take(rows)
-            if systems.dearer_than_a_factor(part, answer.iterations, answer.precision == "float32"):
+            if systems.preconditioners.dearer_than_a_factor(part, answer.iterations, answer.precision == "float32"):
                 systems.method = "cholesky"
         found = np.zeros_like(right)
         found[active] = answer.A
@@ -128,8 +128,8 @@ class Directions:
         """Solve by conjugate gradients with kernel values in float32; None where they do not get there."""
         systems, asked = self.systems, forcing
         smallest = float(shift.min())
-        with one_thread_each(), systems.coarsely(smallest):
-            pivoted = systems.low_rank(smallest, max(asked, ROUGH), True)
+        with one_thread_each(), systems.in_16_bits(smallest):
+            preconditioner = systems.preconditioners.choose(smallest, max(asked, ROUGH), True)
         forcing = EPS if model is not None else asked
         active = np.isfinite(shift)
         few = not systems.products.kept and active.mean() <= _FEW
@@ -137,13 +137,13 @@ class Directions:
         part, active = systems.products.take(rows), active[rows]
         finite = np.where(active, shift[rows], 0.0)[:, None]
         A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
-        steps, near = 0, systems.nearby(pivoted)
+        steps = 0
         seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED)
 
         def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
             nonlocal last
             last = part(V, True)
-            if near is None:  # nearest points know what there is to be learnt
+            if preconditioner.learns:
                 size = np.linalg.norm(V, axis=0)
                 seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
             return np.where(active[:, None], last, 0.0) + finite * V
@@ -164,18 +164,14 @@ class Directions:
         columns = np.flatnonzero(lengths > 0)
         if not len(columns):
             return np.zeros_like(right), np.zeros_like(right)
-        with one_thread_each(), systems.coarsely(smallest):
+        with one_thread_each(), systems.in_16_bits(smallest):
             part.use_coarse = systems.products.use_coarse
-            least = 10 * rounding(systems.products)
-            if near is not None:
-                precondition = near.precondition(np.maximum(shift, least), rows if few else None)
-            else:
-                floor = np.maximum(pivoted.left, least)
-                precondition = pivoted.precondition((shift + floor)[rows], rows if few else None, _SLACK)
+            left = np.maximum(preconditioner.left, 10 * rounding(systems.products))
+            inverse = preconditioner.inverse(shift + left, rows if few else None, _SLACK)
             try:
                 stopped = iterate(
                     multiply,
-                    lambda V, _: precondition(V),
+                    lambda V, _: inverse(V),
                     right[np.ix_(rows, columns)],
                     A,
                     forcing * lengths[columns],
@@ -193,7 +189,7 @@ class Directions:
                 found, images = self._everywhere(part, rows, found, images)
             A, K_A = found[0], images[0]
             if seen:
-                pivoted.learn(found[1], images[1])
+                preconditioner.learn(found[1], images[1])
         missed = stopped in ("slow", "stalled") or (stopped == "floor" and asked < ROUGH)
         return None if missed else (A, K_A)
 

@@ -129,17 +129,15 @@ class _Engine:
         identity = (problem.y, problem.mass, problem.gram.kernel, problem.loss, problem.penalty, problem.intercept)
         self.progress = Run(control, identity)
         self.systems: Systems | None = None
-        self.a, self.b = problem.start, 0.0
+        self.a = problem.start
+        self.b: Any = 0.0  # a number, or one for each class
         self.first: float | None = None  # the strength of a checkpoint
         self.own_file = not (chosen == "dual" and self.squared)  # the SVM solver has its own kind
         shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
         saved = self.progress.restore(a=shape, b=shape[1:], strength=()) if self.own_file else None
         if saved is not None:
-            self.a, self.b, self.first = (
-                saved["a"],
-                saved["b"] if shape[1:] else float(saved["b"]),
-                float(saved["strength"]),
-            )
+            self.a, self.first = saved["a"], float(saved["strength"])
+            self.b = saved["b"] if shape[1:] else float(saved["b"])
             if self.first <= 0:
                 raise self.progress.refusal(f"holds a strength that no run leaves: {self.first:g} is not above 0")
 

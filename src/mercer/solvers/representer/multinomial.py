@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer.certify import Stop
+from mercer.gram.factor import PivotedCholesky
 from mercer.losses.numeric import curvature
 from mercer.machine.budget import readable
 from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few, note
 from mercer.solvers.run import Run
-from mercer.solvers.systems.pivoted import Pivoted
 
 _CORE, _MOST = 400, 3000  # rows of the preconditioner's matrix, classes times rank: at first, and at most
 _MANY = 40  # products of one Newton system after which the rank is doubled
@@ -62,7 +62,7 @@ class Multinomial:
         self.lengths = np.sqrt(np.abs(np.asarray(self.systems.gram.diag(), dtype=np.float64)))
         self.size = float(self.lengths.max()) ** 2
         self.rank = rank_for(n, k)
-        self._pivoted = Pivoted(self.systems.products, min(n, max(self.rank, _MOST // k)), single=False)
+        self._factor = PivotedCholesky(self.systems.products, min(n, max(self.rank, _MOST // k)))
         self._low: np.ndarray | None = None
         self.forcing = 0.1
 
@@ -250,7 +250,7 @@ class Multinomial:
         enough = max(self.forcing**2 * first, 0.01 * tol * abs(point.primal) * 2.0)
         direction = p
         for count in range(_INNER):
-            if count == _MANY and self.rank < self._pivoted.most:
+            if count == _MANY and self.rank < self._factor.most:
                 self.rank, self._low = 2 * self.rank, None  # from the next system on
             if not rho > enough or self.progress.control.cancelled:
                 break
@@ -272,7 +272,7 @@ class Multinomial:
         strength = self.task.strength
         k = self.A.shape[1]
         if self._low is None:
-            some = self._pivoted
+            some = self._factor
             while not some.exhausted and some.rank < self.rank:
                 some.grow(min(64, self.rank - some.rank))
             self._low = np.ascontiguousarray(some.R.T)

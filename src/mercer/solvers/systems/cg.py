@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.solvers.systems.products import Products
+from mercer.certify import Stop
+from mercer.gram.products import Products
 
-_PART = 7e-4  # the residual one round in float32 aims at, in units of that at its start
+_ROUND_RESIDUAL = 7e-4  # that one round in float32 aims at, in units of the residual at its start
 _STALLED = 0.5  # a round that leaves more than this of the residual has met rounding errors
-_PATIENCE = 300  # steps without a smaller residual after which a round ends
+_IDLE_STEPS = 300  # steps without a smaller residual after which a round ends
 
 Precondition = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Watch = Callable[[int, np.ndarray, np.ndarray], str | None]
@@ -23,8 +24,8 @@ class Indefinite(np.linalg.LinAlgError):
 
 
 @dataclass
-class Course:
-    """Where a run stands; kept up to date, so that an interrupt loses nothing.
+class Refinement:
+    """A solution on its way; kept up to date, so that an interrupt loses nothing.
 
     Attributes
     ----------
@@ -95,10 +96,10 @@ def iterate(
     active = columns
     while True:
         Q = multiply(P, active)
-        bend = np.einsum("ij,ij->j", P, Q)
-        if not (np.all(bend > 0) and np.all(rz > 0)):
+        curvature = np.einsum("ij,ij->j", P, Q)
+        if not (np.all(curvature > 0) and np.all(rz > 0)):
             raise Indefinite("the matrix is not positive definite.")
-        step = rz / bend
+        step = rz / curvature
         A[:, active] += step * P
         if follow is not None:
             follow(step, active)
@@ -112,7 +113,7 @@ def iterate(
         worst = float((length / goal).max())
         since = 0 if worst < 0.99 * best else since + 1
         best = min(best, worst)
-        if since > _PATIENCE:
+        if since > _IDLE_STEPS:
             return "stalled"
         if not going.all():
             R, before, P, rz, goal, active = (
@@ -133,7 +134,7 @@ def refine(
     products: Products,
     shift: np.ndarray,
     Y: np.ndarray,
-    course: Course,
+    course: Refinement,
     tol: float | np.ndarray,
     precondition: Callable[[bool], Precondition],
     watch: Watch,
@@ -172,7 +173,7 @@ def refine(
     while True:
         course.history.append((course.iterations, float(course.residual.max())))
         if (course.residual <= tol).all():
-            return "converged"
+            return Stop.CONVERGED
         now = float((course.residual / tol).max())
         if now > _STALLED * worst:
             if products.use_coarse:
@@ -181,7 +182,7 @@ def refine(
                 if not course.single:
                     stalls += 1
                     if stalls > 1:
-                        return "rounding errors: the residual falls no further"
+                        return Stop.rounding("the residual falls no further")
                 course.single, rough = False, None
         worst = min(worst, now)
         if rough is None:
@@ -190,7 +191,7 @@ def refine(
         single = course.single
         aim = 0.5 * tol[columns] / course.residual[columns]
         if single:  # float32 values are only so good: as many rounds as it takes, of equal parts
-            aim = aim ** (1.0 / np.ceil(np.log(np.minimum(aim, 0.5)) / math.log(_PART)).clip(min=1.0))
+            aim = aim ** (1.0 / np.ceil(np.log(np.minimum(aim, 0.5)) / math.log(_ROUND_RESIDUAL)).clip(min=1.0))
         kept = course.A.copy()
 
         def multiply(V: np.ndarray, active: np.ndarray, single: bool = single) -> np.ndarray:
@@ -222,7 +223,7 @@ def refine(
         course.residual, course.rest = residual, R
         if stopped not in (None, "stalled"):
             course.history.append((course.iterations, float(residual.max())))
-            return "converged" if (residual <= tol).all() else str(stopped)
+            return Stop.CONVERGED if (residual <= tol).all() else str(stopped)
 
 
 def _times(products: Products, shift: np.ndarray, V: np.ndarray, single: bool) -> np.ndarray:

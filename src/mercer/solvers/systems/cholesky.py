@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
 from mercer.gram.eigenpairs.lanczos import lanczos
-from mercer.solvers.systems.products import Products
+from mercer.gram.products import Products
 
 _AT_ONCE = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
 _BLOCK = 512  # columns of a factor between two looks at signals
@@ -21,20 +21,17 @@ _POTRS = {np.dtype(np.float32): lapack.spotrs, np.dtype(np.float64): lapack.dpot
 
 @dataclass
 class Factor:
-    """The Cholesky factor of K + diag(shift) + lift I.
+    """The Cholesky factor of K + diag(shift).
 
     Attributes
     ----------
     values
         n x n, column by column; one triangle holds the factor.
-    lift
-        What was added to the diagonal so that rounding errors leave it positive; mostly 0.
     norm
         The largest sum of absolute values in a column of the matrix.
     """
 
     values: np.ndarray
-    lift: float = 0.0
     norm: float = 1.0
 
     def condition(self) -> float:
@@ -117,7 +114,7 @@ def inverse_of_product(L: np.ndarray) -> None:
         L[here, : here.stop] = L[i:, here].T @ L[i:, : here.stop]
 
 
-def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray, lifts: tuple[float, ...] = (0.0,)) -> Factor:
+def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray) -> Factor:
     """Return the Cholesky factor of K + diag(shift), computed in place.
 
     Parameters
@@ -128,21 +125,18 @@ def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray, lifts: 
         One number per point.
     buffer
         n x n, float32 or float64; it becomes the factor.
-    lifts
-        What to add to the diagonal, one after the other, until the factor exists.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        When none of the lifts suffices.
+        Where there is none.
     """
-    for lift in lifts:
-        products.dense(buffer)
-        buffer.flat[:: len(buffer) + 1] += shift + lift
-        norm = float(lapack.dlange("1", buffer.T)) if buffer.dtype == np.float64 else 0.0
-        if cholesky(buffer.T):
-            return Factor(buffer.T, lift, norm)
-    raise np.linalg.LinAlgError(f"K + shift has no Cholesky factor in {buffer.dtype}.")
+    products.dense(buffer)
+    buffer.flat[:: len(buffer) + 1] += shift
+    norm = float(lapack.dlange("1", buffer.T)) if buffer.dtype == np.float64 else 0.0
+    if not cholesky(buffer.T):
+        raise np.linalg.LinAlgError(f"K + shift has no Cholesky factor in {buffer.dtype}.")
+    return Factor(buffer.T, norm)
 
 
 def rounding(products: Products) -> float:

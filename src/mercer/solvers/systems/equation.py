@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.certify import Stop
+from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each
-from mercer.solvers.systems.cg import Course, Indefinite, Precondition, Watch, refine
+from mercer.solvers.systems.cg import Indefinite, Precondition, Refinement, Watch, refine
 from mercer.solvers.systems.cholesky import Factor, diagnose, factorise, rounding, truncated
-from mercer.solvers.systems.products import Products
 
 if TYPE_CHECKING:
     from mercer.solvers.systems.system import Systems
@@ -47,7 +48,7 @@ class Answer:
     A: np.ndarray
     residual: np.ndarray
     iterations: int = 1
-    stopped: str = "converged"
+    stopped: str = Stop.CONVERGED
     precision: str = "float64"
     product: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
@@ -79,11 +80,11 @@ class Equation:
 
     def watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
         """Return why to stop: a limit of the control, or the listener's wish."""
-        if self.control.cancelled:
-            return "interrupted"
-        limit = self.control.time_limit
-        if limit is not None and self.control.seconds >= limit:
-            return f"time_limit={limit:g} s reached"
+        control = self.control
+        if control.cancelled:
+            return Stop.INTERRUPTED
+        if control.time_limit is not None and control.seconds >= control.time_limit:
+            return Stop.time(control.time_limit)
         if self._watch is not None:
             return self._watch(iterations, residual, columns, self.A * self.size)
         return None
@@ -92,7 +93,7 @@ class Equation:
         """Return the solution so far."""
         KA = self.products(self.A)
         rest = np.linalg.norm(self.Y - KA - self.shift * self.A, axis=0)
-        return Answer(self.A, rest / np.where(self.lengths > 0, self.lengths, 1.0), 0, "interrupted", product=KA)
+        return Answer(self.A, rest / np.where(self.lengths > 0, self.lengths, 1.0), 0, Stop.INTERRUPTED, product=KA)
 
     # -- factors ----------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class Equation:
             self.A,
             residual,
             sum(a.iterations for a in answers),
-            next((a.stopped for a in answers if a.stopped != "converged"), "converged"),
+            next((a.stopped for a in answers if a.stopped != Stop.CONVERGED), Stop.CONVERGED),
             "float32" if all(a.precision == "float32" for a in answers) else "float64",
             KA,
         )
@@ -123,7 +124,7 @@ class Equation:
         if single if known is None else known.values.dtype == np.float32:
             with suppress(np.linalg.LinAlgError):
                 factor = factorise(self.products, shift, self._buffer(m, np.float32)) if known is None else known
-                answer = self._corrected(factor, columns, self._few)
+                answer = self._corrected(factor, columns, self._few_corrections)
                 if answer.stopped != "slow":
                     s.factor = key, factor
                     return replace(answer, precision="float32")
@@ -144,19 +145,19 @@ class Equation:
         s.factor = key, known
         return answer
 
-    def _few(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
+    def _few_corrections(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
         return "slow" if iterations > _CORRECTIONS else self.watch(iterations, residual, columns)
 
     def _corrected(self, factor: Factor, columns: np.ndarray, watch: Watch) -> Answer:
         """Solve with a factor, and remove what rounding has left: the factor is an almost perfect preconditioner."""
         Y, shift = self.Y[:, columns], self.shift[:, columns]
-        course = Course(factor.solve(Y), np.full(len(columns), np.inf), 1, single=False)
+        course = Refinement(factor.solve(Y), np.full(len(columns), np.inf), 1, single=False)
         try:
             stopped = refine(
                 self.products, shift, Y, course, self.tol[columns], lambda _: lambda V, _: factor.solve(V), watch
             )
         except Indefinite:
-            stopped = "slow" if factor.values.dtype == np.float32 else "rounding errors: the residual falls no further"
+            stopped = "slow" if factor.values.dtype == np.float32 else Stop.rounding("the residual falls no further")
         if stopped.startswith("rounding") and factor.values.dtype == np.float32:
             stopped = "slow"
         assert course.rest is not None
@@ -192,21 +193,21 @@ class Equation:
     def iterative(self) -> Answer:
         """Solve by conjugate gradients; by a factor after all where that takes too long."""
         s = self.systems
-        course = Course(self.A, np.full(len(self.size), np.inf), 0, self._single())
+        course = Refinement(self.A, np.full(len(self.size), np.inf), 0, self._single())
 
         def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
             far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()
-            slow = far and s.dearer_than_a_factor(self.products, iterations, course.single)
+            slow = far and s.preconditioners.dearer_than_a_factor(self.products, iterations, course.single)
             return self.watch(iterations, residual, columns) or ("slow" if slow else None)
 
-        with one_thread_each(), s.coarsely(float(self.shift.min()) if course.single else 0.0):
+        with one_thread_each(), s.in_16_bits(float(self.shift.min()) if course.single else 0.0):
             try:
                 stopped = refine(self.products, self.shift, self.Y, course, self.tol, self._precondition, watch)
             except Indefinite:
                 stopped = "indefinite"
         if stopped in ("slow", "indefinite"):
             if s.automatic and s.fits:
-                s.pivoted = None
+                s.preconditioners.forget()
                 return self.dense()
             if self.strict:
                 raise Singular
@@ -223,18 +224,19 @@ class Equation:
         return (self.products.single or (held is not None and held.dtype == np.float32)) and least > 1e-6
 
     def _precondition(self, single: bool) -> Precondition:
-        s = self.systems
-        pivoted = s.low_rank(float(self.shift.min()), float(self.tol.min()), single, self.products is s.products)
-        least = 10 * rounding(s.products)
-        near = s.nearby(pivoted) if len(self.groups) == 1 and self.products is s.products else None
-        if near is not None:
-            precondition = near.precondition(np.maximum(self.shift[:, 0], least))
-            return lambda V, _: precondition(V)
-        floor = max(pivoted.trace / s.products.n, least)
-        ways = [
-            (columns, pivoted.precondition(np.maximum(self.shift[:, columns[0]], floor), self.products.rows))
-            for columns in self.groups
-        ]
+        s, rows = self.systems, self.products.rows
+        preconditioner = s.preconditioners.choose(
+            float(self.shift.min()), float(self.tol.min()), single, hold=rows is None, shifts=len(self.groups)
+        )
+        floor = max(float(preconditioner.left.mean()), 10 * rounding(s.products))
+        ways = []
+        for columns in self.groups:
+            shift = np.maximum(self.shift[:, columns[0]], floor)
+            if rows is not None:
+                everyone = np.full(s.products.n, np.inf)
+                everyone[rows] = shift
+                shift = everyone
+            ways.append((columns, preconditioner.inverse(shift, rows)))
         if len(ways) == 1:
             return lambda V, _: ways[0][1](V)
 

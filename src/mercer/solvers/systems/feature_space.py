@@ -9,8 +9,8 @@ from scipy.linalg import eigh, solve, svd
 
 from mercer.features.combine import exact_features
 from mercer.gram import Gram
+from mercer.gram.products import Products
 from mercer.solvers.systems.cholesky import not_positive
-from mercer.solvers.systems.products import Products
 
 _WIDE = 2  # times the number of points: so many features at most
 _EIGEN = 10_000  # points up to which the eigenvectors of K may take the place of features

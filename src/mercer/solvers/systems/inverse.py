@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import cholesky, inverse_of_factor
@@ -65,7 +66,7 @@ def _by_columns(systems: Systems, shift: np.ndarray, intercept: bool) -> np.ndar
 
     def solved(B: np.ndarray) -> np.ndarray:
         answer = systems.solve(shift, B, tol=1e-8)
-        if answer.stopped == "interrupted":
+        if answer.stopped == Stop.INTERRUPTED:
             raise KeyboardInterrupt
         return answer.A
 

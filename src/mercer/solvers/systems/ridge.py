@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.certify import Certificate
+from mercer.certify import Certificate, Stop
 from mercer.gram import Gram
 from mercer.machine.threads import within_limit
-from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control, check_vector
-from mercer.solvers.run import Row
+from mercer.solvers.run import Row, Run
 from mercer.solvers.systems.cholesky import diagnose, equal_rows, rounding
 from mercer.solvers.systems.equation import Singular
 from mercer.solvers.systems.feature_space import FeatureSpace
@@ -45,7 +44,7 @@ class RidgeProblem:
     intercept
         Whether b is free; else it is 0.
     start
-        Coefficients of a nearby solution, as Y.
+        Coefficients of the solution of a similar problem, as Y.
     """
 
     gram: Gram
@@ -171,8 +170,8 @@ class _Ridge:
         self.Y = Y
         self.length = np.linalg.norm(Y, axis=0)
         self.systems = Systems(problem.gram, control, method=method, rank=rank)
-        self.history: list[Row] = []
-        self.iterations = 0
+        self.progress = Run(control, self._identity(), callback=Stop.CALLER)
+        self.begun = 0  # steps before the present call of the solver of systems
         self.diagnosis = ""
 
     # -- the system -------------------------------------------------------------------------------------
@@ -206,8 +205,7 @@ class _Ridge:
         return np.ones(len(self.size)) if self._far else self.size**2
 
     def _watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray, A: np.ndarray) -> str | None:
-        control, m = self.control, len(self.alpha)
-        self.checkpoint.write_now_and_then(A=A)
+        run, m = self.progress, len(self.alpha)
         # At the solution the objective is alpha y'a / 2; the residual r adds |r|^2 / 2 to the gap.
         a, unit = A[:, :m], self._unit
         if self.problem.intercept:
@@ -218,11 +216,9 @@ class _Ridge:
         rest = residual[columns < m] * self.length[targets]
         gap = 0.5 * float(self.w.mean()) * float(unit[targets] @ rest**2)
         relative = gap / max(primal, gap, 1e-300)
-        at = self.iterations + iterations
-        self.history.append(Row(at, primal, primal - gap, relative, len(self.w), control.seconds))
-        if control.tell(iteration=at, gap=relative, dual=primal - gap, support=len(self.w)):
-            return "stopped by the caller"
-        return f"max_iter={control.max_iter} reached" if 0 <= control.max_iter <= at else None
+        run.steps = self.begun + iterations
+        run.note(primal, primal - gap, relative, len(self.w), A=A)
+        return run.limit()
 
     def _offsets(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the offsets with which coefficients sum to 0 (0 before the first step), and which columns are ones."""
@@ -234,8 +230,7 @@ class _Ridge:
     def run(self) -> RidgeSolution:
         control, m = self.control, len(self.alpha)
         B = np.hstack([self.Y, np.ones((len(self.w), len(self.strengths)))])
-        self.checkpoint = Checkpoint(control, self._identity())
-        A: np.ndarray | None = (self.checkpoint.restore(A=B.shape) or {}).get("A")
+        A: np.ndarray | None = (self.progress.restore(A=B.shape) or {}).get("A")
         if A is None and self.problem.start is not None:
             A = np.zeros(B.shape)
             A[:, :m] = np.reshape(self.problem.start, self.Y.shape) / self.size
@@ -247,30 +242,27 @@ class _Ridge:
             except Singular:
                 return self._in_features(self._space())
             A = answer.A
-            self.iterations += answer.iterations
+            self.progress.steps = self.begun = self.begun + answer.iterations
             self.precision = answer.precision
             relative = self._judge(A, answer.product)
             good = (self.at.residual <= self.goal).all() and relative <= control.tol
-            if good or answer.stopped != "converged":
+            if good or answer.stopped != Stop.CONVERGED:
                 break
             # The residual's share of the gap is its square.
             worse = max(float(self.at.residual.max()) / self.goal, (relative / control.tol) ** 0.5)
             tol = tol * min(0.3, 0.5 / worse)
         stopped = answer.stopped
         if good:
-            stopped = "converged"
-        elif stopped == "converged":
+            stopped = Stop.CONVERGED
+        elif stopped == Stop.CONVERGED:
             stopped = f"the residual stays at {self.at.residual.max():.2g}"
             if (self.at.residual <= self.goal).all():
-                stopped = f"rounding errors: the relative gap stays at {relative:.2g}"
-        if stopped.startswith("rounding"):
+                stopped = Stop.rounding(f"the relative gap stays at {relative:.2g}")
+        if stopped.startswith(Stop.ROUNDING):
             space = FeatureSpace.of_features(self.problem.gram, self.w, self.problem.intercept)
             if space is not None:
                 return self._in_features(space)
-        if stopped == "converged":
-            self.checkpoint.remove()
-        else:
-            self.checkpoint.write(A=answer.A)
+        self.progress.end(stopped == Stop.CONVERGED, A=answer.A)
         return self._finish(stopped)
 
     # -- systems that are singular to rounding ----------------------------------------------------------
@@ -296,11 +288,11 @@ class _Ridge:
         short = self._evaluate(*self._with_offset(within, product[:, m:], values), values, space)
         solved = (self.alpha > 0) & ((full.gap <= tol * full.primal) | (full.gap <= short.gap))
         self.at = _Point(*(np.where(solved, a, b) for a, b in zip(full, short, strict=True)))
-        self.iterations, self.precision = self.iterations + 1, "float64"
+        self.progress.steps, self.precision = self.begun + 1, "float64"
         relative = self.at.relative
-        stopped = "converged" if relative <= tol else f"rounding errors: the relative gap stays at {relative:.2g}"
+        stopped = Stop.CONVERGED if relative <= tol else Stop.rounding(f"the relative gap stays at {relative:.2g}")
         self.diagnosis = self._account(space, solved, relative)
-        self.checkpoint.remove()
+        self.progress.end(finished=True)
         return self._finish(stopped)
 
     def _with_offset(
@@ -416,23 +408,18 @@ class _Ridge:
         text = "ridge: " + self.systems.plan
         if self._far:
             text += f"; objectives in units of {size.max():.3g} squared"
-        certificate = Certificate(
+        run = self.progress
+        claim = run.certificate(
             primal=float(self.at.primal @ unit),
             dual=float((self.at.primal - self.at.gap) @ unit),
             kkt=float((self.at.kkt * size).max()),
-            tol=self.control.tol,
             solver=text,
-            iterations=self.iterations,
-            seconds=self.control.seconds,
+            stopped=stopped,
             rounding=float(self.at.rounding @ unit),
             precision=self.precision,
-            stopped=stopped,
         )
-        if not self.history:  # solved at once
-            claim = certificate
-            self.history = [
-                Row(claim.iterations, claim.primal, claim.dual, claim.relative_gap, len(self.w), claim.seconds)
-            ]
+        if not run.history:  # solved at once
+            run.history.append(Row(run.steps, claim.primal, claim.dual, claim.relative_gap, len(self.w), claim.seconds))
         with np.errstate(over="ignore"):
             coefficients = (self.at.a * size).reshape(shape)
         values, offsets = (self.at.v + self.mean) * size, (self.at.b + self.mean) * size
@@ -440,9 +427,9 @@ class _Ridge:
             coefficients,
             offsets,
             values.reshape(shape),
-            certificate,
+            claim,
             self.at.residual,
             self.systems.plan,
-            self.history,
+            run.history,
             self.diagnosis,
         )

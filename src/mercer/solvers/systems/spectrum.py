@@ -9,12 +9,12 @@ from scipy.linalg import eigh, eigvalsh_tridiagonal, lapack, qr, solve, svd
 
 from mercer import _core
 from mercer.gram import Gram
+from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.machine.threads import cores, one_thread_each, run
 from mercer.solvers.control import check_vector
 from mercer.solvers.systems.cholesky import rounding
 from mercer.solvers.systems.feature_space import FeatureSpace
-from mercer.solvers.systems.pivoted import Pivoted
-from mercer.solvers.systems.products import Products
 
 _ROWS = 256  # points whose errors are computed at a time
 _TRY = 1_000  # points from which on it is tried whether a few eigenvectors suffice
@@ -80,7 +80,7 @@ class Spectrum:
         self._space: FeatureSpace | None = None
         if least <= 1e3 * rounding(self._products):
             self._space = FeatureSpace.of_features(gram, self.w, intercept)
-        self.complete = self._space is not None or not self._few(self._products, least)
+        self.complete = self._space is not None or not self._by_low_rank(self._products, least)
         self._check(self._eigen[0][[0, -1]] if self._eigen else None)
 
     def _check(self, ends: np.ndarray | None) -> None:
@@ -125,7 +125,7 @@ class Spectrum:
             self._check(np.array([self._form.least, self._form.largest]))
         return self._form
 
-    def _few(self, products: Products, least: float) -> bool:
+    def _by_low_rank(self, products: Products, least: float) -> bool:
         """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
         n = products.n
         most = min(n // _SHARE, int(self.gram.budget // (3 * 8 * n)))  # its rows, an orthonormal basis, and the vectors
@@ -133,17 +133,17 @@ class Spectrum:
             return False
         goal = _NEGLIGIBLE * least / float(self.w.max())
         with one_thread_each():
-            pivoted = Pivoted(products, most, single=False)
-            while pivoted.trace > goal and not pivoted.exhausted:
-                before, r = pivoted.trace, max(1, pivoted.rank)
-                pivoted.grow(min(max(64, r // 2), 512))
+            factor = PivotedCholesky(products, most)
+            while factor.trace > goal and not factor.exhausted:
+                before, r = factor.trace, max(1, factor.rank)
+                factor.grow(min(max(64, r // 2), 512))
                 # The rest falls faster and faster where this will succeed at all.
-                rate = np.log(max(before, 1e-300) / max(pivoted.trace, 1e-300)) / max(1, pivoted.rank - r)
-                if r >= 256 and np.log(max(pivoted.trace, 1e-300) / goal) > 3.0 * rate * (pivoted.most - pivoted.rank):
+                rate = np.log(max(before, 1e-300) / max(factor.trace, 1e-300)) / max(1, factor.rank - r)
+                if r >= 256 and np.log(max(factor.trace, 1e-300) / goal) > 3.0 * rate * (factor.most - factor.rank):
                     return False
-            if pivoted.trace > goal:
+            if factor.trace > goal:
                 return False
-        Q, T = qr(pivoted.R.T * self._root, mode="economic", check_finite=False)
+        Q, T = qr(factor.R.T * self._root, mode="economic", check_finite=False)
         left, values, _ = svd(T, full_matrices=False, check_finite=False)
         self._eigen = values[::-1] ** 2, Q @ left[:, ::-1]
         return True

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular, svd
 
 from mercer.gram import Gram
+from mercer.gram.factor import PivotedCholesky
+from mercer.gram.products import Products
 from mercer.machine.budget import readable
 from mercer.machine.threads import within_limit
-from mercer.solvers.systems.pivoted import Pivoted
-from mercer.solvers.systems.products import Products
 
 _DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor that may need as many rows
 _RANK = 2000  # the largest rank that is tried where none is asked for
@@ -101,7 +101,7 @@ def _whole(products: Products) -> View:
 
 def _low_rank(products: Products, most: int, tol: float, seed: int) -> View:
     n = products.n
-    factor = Pivoted(products, most, single=False, seed=seed)
+    factor = PivotedCholesky(products, most, seed=seed)
     size, block = factor.trace, max(1, min(_BLOCK, most // 4))
     while factor.trace > tol * size and factor.grow(block):
         pass

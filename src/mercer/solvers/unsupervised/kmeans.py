@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.points import Comparison, Points
-from mercer.solvers.systems.products import Products
+from mercer.gram.products import Products
+from mercer.points import Points
 
 _SLACK = 16 * float(np.finfo(float).eps)  # of the lengths involved, by which a centre must be nearer to win a point
 
@@ -109,7 +109,7 @@ class Lloyd:
     def from_centres(self, centres: Points) -> np.ndarray:
         """Return the squared distances of all points to the images of other ones."""
         kernel = self.products.gram.kernel
-        values = Comparison(kernel.of, self.products.points(False), centres).dense()
+        values = self.products.exact.against(centres).fill()
         found = self.own[:, None] + np.asarray(kernel.diag(centres), dtype=np.float64) - 2.0 * values
         return np.asarray(found.clip(min=0.0))
 
@@ -170,8 +170,7 @@ class Lloyd:
         if held is not None and len(who) < self.n:
             self._sums = self._sums + (change[who].T @ held[who]).T
         elif 2 * len(who) < self.n:  # all columns are symmetric, and cost half
-            points = self.products.points(False)
-            some = Comparison(self.products.gram.kernel.of, points, points.take(who), self.products.exact.formula)
+            some = self.products.exact.take(slice(None), who)
             self._sums = self._sums + np.asarray(some.matvec(change[who]), dtype=np.float64)
         else:
             self._sums = self.products(Z)
