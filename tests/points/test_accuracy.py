@@ -84,21 +84,19 @@ def truth(kernel, X):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the truth underflows where it should
 @each("dtype", [np.float32, np.float64])
 @each("name", KERNELS)
-@each("smallest", ["1e-10", "normal"])
-def test_relative_error_on_hostile_data(pairs, smallest, name, dtype):
-    """Of every kernel value down to 1e-10, and down to the smallest normal number of the type.
+def test_relative_error_on_hostile_data(pairs, name, dtype):
+    """Of every kernel value down to the smallest normal number of the type.
 
     An exponent e that is rounded once is off by e times the rounding unit, and exp makes a relative error of
     that: for float32 and e = 87 (a value of 1e-38) this alone is half of the bound.
     """
-    low = float(smallest) if smallest != "normal" else np.finfo(dtype).tiny
     worst = (0.0, "", 0.0)
     for cloud, X, spread in clouds(dtype):
         for factor in FACTORS:
             scale = spread * factor
             kernel = KERNELS[name](scale.tolist() if np.ndim(scale) else float(scale))
             exact = truth(kernel, X)
-            wanted = exact >= low
+            wanted = exact >= np.finfo(dtype).tiny
             error = np.abs(kernel(X) - exact)[wanted] / exact[wanted]
             at = int(error.argmax())
             worst = max(worst, (float(error[at]), f"{cloud}, scale x {factor:g}", float(exact[wanted][at])))
