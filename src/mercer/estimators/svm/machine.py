@@ -153,7 +153,8 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
 
     def _sums(self, X: Any) -> np.ndarray:
         """Return the kernel sums of each block at validated points, (points, blocks, functions)."""
-        return self._sums_of(X, self.support_, self._everyone)
+        everyone = getattr(self, "_everyone", None)  # not in older model files
+        return self._sums_of(X, self.support_, everyone)
 
     def _support_points(self) -> Any:
         """The support vectors, as `kernel_` compares them."""
