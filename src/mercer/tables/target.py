@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.machine.words import count
 from mercer.tables.cells import names, numbers, shown
-from mercer.tables.errors import TableError
+from mercer.tables.source import TableError
 
 TASKS = ("auto", "classify", "regress")
 
-_CLASSES = 20  # whole numbers of more values than these are quantities, not classes
-_EACH = 5  # rows for each of them, on average, at least
-_NAMING, _FEW = 0.5, 20  # classes that are new in every second row name the rows; in few rows one cannot tell
+_CLASSES = 20  # different whole numbers; more than these are quantities, not classes
+_CLASS_ROWS = 5  # rows that each such class has on average, at least
+_NAMING = 0.5  # classes per row, from which on they name the rows
+_TELLING_ROWS = 20  # rows below which one cannot tell whether values name the rows
 
 
 class Target(NamedTuple):
@@ -90,14 +92,14 @@ def target_of(series: Any, task: str = "auto") -> Target:
     if task == "auto":
         task = _task(series, found.values[rows], numeric, len(known))
     dropped = len(series) - len(rows)
-    gone = f"; {dropped:,} row{'s' * (dropped != 1)} without a target {'was' if dropped == 1 else 'were'} dropped"
-    gone = gone if dropped else ""
+    were = "was" if dropped == 1 else "were"
+    gone = f"; {count(dropped, 'row')} without a target {were} dropped" if dropped else ""
     if task == "regress":
         values = _quantities(called, found, rows)
         low, middle, high = (shown(float(v)) for v in np.percentile(values, [0, 50, 100]))
         said = f"{called}: numbers from {low} to {high} (median {middle}){gone}."
         return Target(task, values, None, said, rows)
-    if len(rows) >= _FEW and len(known) > _NAMING * len(rows):
+    if len(rows) >= _TELLING_ROWS and len(known) > _NAMING * len(rows):
         raise TableError(
             f"the target {called!r} has {len(known):,} different values in {len(rows):,} rows, too many for classes. "
             + ("Choose task 'regress' to predict numbers." if numeric else "Choose another column.")
@@ -114,7 +116,7 @@ def _task(series: Any, values: np.ndarray, numeric: bool, many: int) -> str:
     if chosen or not numeric or many == 2:
         return "classify"
     whole = bool(np.all(values == np.floor(values)))
-    return "classify" if whole and many <= min(_CLASSES, len(values) / _EACH) else "regress"
+    return "classify" if whole and many <= min(_CLASSES, len(values) / _CLASS_ROWS) else "regress"
 
 
 def _quantities(called: str, found: Any, rows: np.ndarray) -> np.ndarray:
@@ -160,6 +162,6 @@ def _counted(classes: np.ndarray, counts: np.ndarray) -> str:
         listed = ", ".join([first, *others[:-1]]) + f" and {others[-1]}"
     else:
         listed = ", ".join([first, *others[:4]]) + ", ..."
-    rare = int((counts < _EACH).sum())
-    few = f"; {rare} of them with fewer than {_EACH} rows" if rare and len(classes) > 2 else ""
+    rare = int((counts < _CLASS_ROWS).sum())
+    few = f"; {rare} of them with fewer than {_CLASS_ROWS} rows" if rare and len(classes) > 2 else ""
     return f"{len(classes)} classes, {listed}{few}"
