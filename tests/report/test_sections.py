@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from mercer import AutoRegressor
-from mercer.report.drawing.clock import Clock
+from mercer.machine.clock import Clock
 from mercer.report.machine import Machine
 from mercer.report.sections.calibration import interval
 from mercer.report.sections.data import data_section, sketch

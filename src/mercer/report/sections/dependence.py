@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure
-from mercer.report.drawing.clock import Clock
 from mercer.report.drawing.scales import Bands, quantiles, spaced, span
 from mercer.report.drawing.svg import LETTER, Chart
 from mercer.report.drawing.words import clip, number

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machine.clock import Clock, pace
 from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure, Figures, Prose, Section
-from mercer.report.drawing.clock import Clock, pace
 from mercer.report.drawing.scales import Bands, Linear, span
 from mercer.report.drawing.svg import Chart
 from mercer.report.drawing.words import clip, listed, number, percent

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,10 +19,11 @@ from mercer.estimators.shared.parameters import Rules, check_parameters, whole
 from mercer.estimators.svm.machine import Recheck
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
+from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.selection.automatic.account import Account, scoring_name, told
 from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at, mixed_list
-from mercer.selection.automatic.search import Clock, Search, Stage, first_look, sample
+from mercer.selection.automatic.search import Search, Stage, first_look, sample
 from mercer.selection.search.work import require_for_search
 from mercer.tables import TableEncoder
 
@@ -123,37 +122,48 @@ class AutoModel(BaseEstimator):
         -------
         self
         """
+        return self.fit_encoded(X, y)
+
+    def fit_encoded(self, X: Any, y: Any, encoder: TableEncoder | None = None) -> Self:
+        """Fit, with an encoder that has learned the columns of X already, where there is one.
+
+        Whoever shows the columns before the search (`mercer fit`) has such an encoder; `new_encoder` makes it.
+        """
         check_parameters(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         require_for_search(Budget(self.budget), _num_samples(y), _PART)
         clock = Clock(self.time_limit)
-        self.timings_: dict[str, float] = {}
+        self.timings_ = clock.spent
         seed = int(check_random_state(self.random_state).randint(2**31))
-        with self._timed("encode"):
-            Z = self._encoded(X)
+        with clock("encode"):
+            Z = self._encoded(X, encoder)
             target = _check_y(as_given(y), multi_output=False, y_numeric=not self._classifies, estimator=self)
             check_consistent_length(Z, target)
             target = self._read_target(target)
-        with self._timed("search"):
+        with clock("search"):
             look, search, stages, learned = self._searched(Z, target, clock, seed)
         winner = stages[-1].best()
         self._keep_results(search, stages)
-        with self._timed("calibrate"):
+        with clock("calibrate"):
             model = clone(search.model).set_params(
                 kernel=winner.candidate.kernel, **{self._price: winner.price}, verbose=0
             )
             self._held(self._fold_models(model, learned, stages[-1], clock), learned, stages[-1].rows)
-        with self._timed("refit"):
+        with clock("refit"):
             said = self._refit(model, Z, self.learned_target(target), clock)
         self.account_ = told(look, search, stages)
         self._complete(self.account_, target, said)
         self.interrupted_ = any(s.interrupted for s in stages) or "interrupt" in self.certificate_.stopped
         return self
 
-    def _encoded(self, X: Any) -> np.ndarray:
-        self.encoder_ = TableEncoder(texts="keep" if self.kernels is None else "drop")
-        Z = self.encoder_.fit_transform(X)
+    def new_encoder(self) -> TableEncoder:
+        """Return an encoder as `fit` uses it, not yet fitted: kernels that are named compare numbers only."""
+        return TableEncoder(texts="keep" if self.kernels is None else "drop")
+
+    def _encoded(self, X: Any, encoder: TableEncoder | None) -> np.ndarray:
+        self.encoder_ = self.new_encoder().fit(X) if encoder is None else encoder
+        Z = self.encoder_.transform(X)
         self.n_features_in_ = self.encoder_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if hasattr(self.encoder_, "feature_names_in_"):
@@ -229,8 +239,8 @@ class AutoModel(BaseEstimator):
         model = clone(model).set_params(kernel=stage.kernels[model.kernel])
         Z = stage.seen
         for number, (train, test) in enumerate(stage.splits):
-            left = clock.left(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
-            if number and clock.interrupted and left == clock.left(0.0):  # nothing: one fold has to do
+            left = clock.time_limit(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
+            if number and clock.interrupted and left == clock.time_limit(0.0):  # nothing: one fold has to do
                 return
             try:
                 with warnings.catch_warnings():
@@ -245,7 +255,7 @@ class AutoModel(BaseEstimator):
 
     def _refit(self, model: Any, Z: np.ndarray, y: np.ndarray, clock: Clock) -> list[str]:
         """Fit the winner to all rows; return what the solver had to say."""
-        left = clock.left()
+        left = clock.time_limit()
         if clock.limit is not None and left is not None:  # a long search must not leave a model that is no model
             left = max(left, _LAST * clock.limit)
         self.estimator_ = clone(model).set_params(time_limit=left, verbose=self.verbose)
@@ -255,12 +265,6 @@ class AutoModel(BaseEstimator):
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         return [str(warning.message).rstrip(".") for warning in caught]
-
-    @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.timings_[what] = time.perf_counter() - began
 
     # -- what is kept -----------------------------------------------------------------------------------
 

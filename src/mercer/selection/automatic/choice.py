@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from mercer.kernels import Kernel
+from mercer.machine.clock import Clock
 from mercer.selection.automatic.account import Account, told
 from mercer.selection.automatic.kernels import kernel_list, look_at
-from mercer.selection.automatic.search import Clock, Search, first_look, sample
+from mercer.selection.automatic.search import Search, first_look, sample
 
 ROWS = 5000  # of the second look
 _FOLDS = 5

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from mercer.kernels import Kernel
+from mercer.machine.clock import Clock
 from mercer.selection.automatic.kernels import Candidate
 from mercer.selection.search.known import known
 from mercer.selection.search.search import KernelSearchCV
@@ -25,23 +26,6 @@ _BEHIND = 2.0  # standard errors of a difference, up to which a family may still
 _FEWEST = 5  # targets in a fold of a regression
 _MOMENT = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
 _SMALL = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
-
-
-class Clock:
-    """How much of a time limit is left."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit, self.began, self.interrupted = limit, time.perf_counter(), False
-
-    def interrupt(self) -> None:
-        """Leave only a moment for what remains to be done, since the user does not want to wait."""
-        self.limit, self.began, self.interrupted = _MOMENT, time.perf_counter(), True
-
-    def left(self, share: float = 1.0) -> float | None:
-        """Return the seconds that are left of a share of the limit, at least a tenth of one; None without limit."""
-        if self.limit is None:
-            return None
-        return max(share * float(self.limit) - (time.perf_counter() - self.began), 0.1)
 
 
 @dataclass(eq=False)
@@ -169,7 +153,7 @@ class Search:
     seed: Any
     budget: Any = None
     verbose: int = 0
-    clock: Clock = field(default_factory=lambda: Clock(None))
+    clock: Clock = field(default_factory=Clock)
     strings: Sequence[int] = ()
     columns: Sequence[str] = ()
     named: Callable[[Kernel], Kernel] = lambda kernel: kernel
@@ -202,7 +186,7 @@ class Search:
             exhaustive=len(rows) <= _SMALL,
             verbose=self.verbose,
             budget=self.budget,
-            time_limit=self.clock.left(share),
+            time_limit=self.clock.time_limit(share),
         )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the search (was interrupted|reached)")  # the account says it
@@ -221,7 +205,7 @@ class Search:
         ]
         interrupted = bool(getattr(search, "interrupted_", False))
         if search._stopped:
-            self.clock.interrupt()
+            self.clock.interrupt(_MOMENT)
         spent, one_to_one = time.perf_counter() - began, dict(zip(kernels, same, strict=True))
         return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, some, one_to_one)
 
