@@ -22,18 +22,19 @@ from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.selection.automatic.account import Account, scoring_name, told
-from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at, mixed_list
+from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at
 from mercer.selection.automatic.search import Search, Stage, first_look, sample
-from mercer.selection.search.work import require_for_search
+from mercer.selection.automatic.strings import mixed_list
+from mercer.selection.search.cross_validation import require_for_search
 from mercer.tables import TableEncoder
 
 _KINDS = {"category": "categories", "ordered category": "ordered categories"}
 _KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
-_MORE = 3  # times as many rows, for the last look at the best few classifiers
-_TELLING = 6  # kernels that tell on which scale targets are learned
-_SEARCHING, _HOLDING = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
-_PART = 0.4  # of the budget, for each fit after the search
-_LAST = 0.25  # of the time limit, that the fit to all rows has in any case
+_FINAL_ROWS = 3  # times search_rows, for the last look at the best few classifiers
+_SCALE_KERNELS = 6  # kernels by which the scale of the targets is chosen: the numbers, or their logarithms
+_SEARCH_SHARE, _HELD_OUT_SHARE = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
+_FIT_BUDGET = 0.4  # of the budget, for each fit after the search
+_REFIT_SHARE = 0.25  # of the time limit, that the fit to all rows has in any case
 
 
 class AutoModel(BaseEstimator):
@@ -74,7 +75,7 @@ class AutoModel(BaseEstimator):
     @property
     def _part(self) -> int | None:
         """The bytes for a fit after the search, of whose memory the allocator may still hold a part."""
-        return None if self.budget is None else int(_PART * Budget(self.budget))
+        return None if self.budget is None else int(_FIT_BUDGET * Budget(self.budget))
 
     # -- what the two define ----------------------------------------------------------------------------
 
@@ -132,7 +133,7 @@ class AutoModel(BaseEstimator):
         check_parameters(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        require_for_search(Budget(self.budget), _num_samples(y), _PART)
+        require_for_search(Budget(self.budget), _num_samples(y), _FIT_BUDGET)
         clock = Clock(self.time_limit)
         self.timings_ = clock.spent
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -203,25 +204,26 @@ class AutoModel(BaseEstimator):
         ]
         at, self._compared = 0, {}
         if len(readings) > 1:  # some kernels tell which way to read the targets
-            step = max(1, len(candidates) // _TELLING)
+            step = max(1, len(candidates) // _SCALE_KERNELS)
             some = candidates[step // 2 :: step]
             for i, (search, (name, values, _)) in enumerate(zip(searches, readings, strict=True)):
-                stage = search.look(Z, values, first, some, prices, _SEARCHING * 0.2 * (i + 1))
+                stage = search.look(Z, values, first, some, prices, _SEARCH_SHARE * 0.2 * (i + 1))
                 if clock.interrupted:
                     self.target_scale_ = name
                     return look, search, [stage], values
                 self._compared[name] = stage.best().mean
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
-        share = _SEARCHING * (0.7 if len(first) < len(rows) else 1.0)
+        share = _SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0)
         stages = [search.look(Z, learned, first, candidates, prices, share)]
         if len(first) < len(rows) and not stages[0].interrupted:
             closer, about = search.closer(stages[0])
-            stages.append(search.look(Z, learned, rows, closer, about, _SEARCHING * 0.85))
+            stages.append(search.look(Z, learned, rows, closer, about, _SEARCH_SHARE * 0.85))
         if self._classifies and len(Z) >= 2 * len(rows) and not stages[-1].interrupted:
-            more = sample(target, _MORE * int(self.search_rows), True, seed)  # to count errors, few rows are too noisy
+            # Errors are counted, and on few rows the count is too noisy.
+            more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
             best, about = search.finalists(stages[-1])
-            stages.append(search.look(Z, learned, more, best, about, _SEARCHING))
+            stages.append(search.look(Z, learned, more, best, about, _SEARCH_SHARE))
         return look, search, stages, learned
 
     def _candidates(self, look: Look, Z: np.ndarray, rows: np.ndarray) -> list[Candidate]:
@@ -239,7 +241,9 @@ class AutoModel(BaseEstimator):
         model = clone(model).set_params(kernel=stage.kernels[model.kernel])
         Z = stage.seen
         for number, (train, test) in enumerate(stage.splits):
-            left = clock.time_limit(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
+            left = clock.time_limit(
+                _SEARCH_SHARE + (_HELD_OUT_SHARE - _SEARCH_SHARE) * (number + 1) / len(stage.splits)
+            )
             if number and clock.interrupted and left == clock.time_limit(0.0):  # nothing: one fold has to do
                 return
             try:
@@ -257,7 +261,7 @@ class AutoModel(BaseEstimator):
         """Fit the winner to all rows; return what the solver had to say."""
         left = clock.time_limit()
         if clock.limit is not None and left is not None:  # a long search must not leave a model that is no model
-            left = max(left, _LAST * clock.limit)
+            left = max(left, _REFIT_SHARE * clock.limit)
         self.estimator_ = clone(model).set_params(time_limit=left, verbose=self.verbose)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -14,18 +14,19 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from mercer.kernels import Kernel
 from mercer.machine.clock import Clock
 from mercer.selection.automatic.kernels import Candidate
-from mercer.selection.search.known import known
+from mercer.selection.automatic.strings import tabulated
 from mercer.selection.search.search import KernelSearchCV
 
-FIRST_ROWS = 2000  # of the first look
-_WORTH = 1.5  # times as many rows, from which on a second look is worth its while
-_FAMILIES = 4  # that a second look is taken at
-_NEAR, _BEYOND = (0.63, 0.8, 1.0, 1.25, 1.6), (0.7, 1.0, 1.6, 2.5)  # factors of scales at the second look
+FIRST_ROWS = 2000  # on which all kernels are compared
+_SECOND_LOOK = 1.5  # times FIRST_ROWS, from which on a second look is worth its while
+_SECOND_FAMILIES = 4  # families that a second look is taken at
+_NEAR_FACTORS = (0.63, 0.8, 1.0, 1.25, 1.6)  # of the best scale, at the second look
+_OUTER_FACTORS = (0.7, 1.0, 1.6, 2.5)  # of the best scale, where it was the largest that was tried
 _FINALISTS = 4  # kernels that are compared once more, on more rows
-_BEHIND = 2.0  # standard errors of a difference, up to which a family may still be the best
-_FEWEST = 5  # targets in a fold of a regression
-_MOMENT = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
-_SMALL = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
+_MAYBE_BEST = 2.0  # standard errors of a difference, up to which a family may still be the best
+_FOLD_TARGETS = 5  # targets in a fold of a regression
+_GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
+_EXHAUSTIVE_ROWS = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
 
 
 @dataclass(eq=False)
@@ -174,7 +175,7 @@ class Search:
         kernels = [candidate.kernel for candidate in candidates]
         same = kernels
         if self.strings:
-            some, same = known(some, kernels, self.strings, self.budget)
+            some, same = tabulated(some, kernels, self.strings, self.budget)
         splits = folds(self.cv, some, targets, self.classifies, self.seed)
         search = KernelSearchCV(
             self.model,
@@ -183,7 +184,7 @@ class Search:
             cv=splits,
             scoring=self.scoring,
             refit=False,
-            exhaustive=len(rows) <= _SMALL,
+            exhaustive=len(rows) <= _EXHAUSTIVE_ROWS,
             verbose=self.verbose,
             budget=self.budget,
             time_limit=self.clock.time_limit(share),
@@ -204,8 +205,8 @@ class Search:
             for i, params in enumerate(table["params"])
         ]
         interrupted = bool(getattr(search, "interrupted_", False))
-        if search._stopped:
-            self.clock.interrupt(_MOMENT)
+        if search.cancelled:
+            self.clock.interrupt(_GRACE)
         spent, one_to_one = time.perf_counter() - began, dict(zip(kernels, same, strict=True))
         return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, some, one_to_one)
 
@@ -215,19 +216,19 @@ class Search:
         winner, *others = stage.champions()
         errors = [spread(winner.scores - t.scores) for t in others]
         usual = float(np.median(errors)) if errors else 0.0  # one that fails on a fold is not as good for its spread
-        near = [t for t, e in zip(others, errors, strict=True) if winner.mean - t.mean <= _BEHIND * min(e, usual)]
-        chosen = [winner, *near[: _FAMILIES - 1]]
+        near = [t for t, e in zip(others, errors, strict=True) if winner.mean - t.mean <= _MAYBE_BEST * min(e, usual)]
+        chosen = [winner, *near[: _SECOND_FAMILIES - 1]]
         for trial in chosen:
             best = trial.candidate
             if best.make is None:
                 found.append(best)
                 continue
             tried = [t.candidate.scale for t in stage.trials if t.candidate.family == best.family]
-            factors: tuple[float, ...] = _NEAR if trial is winner else (0.8, 1.0, 1.25)
+            factors: tuple[float, ...] = _NEAR_FACTORS if trial is winner else (0.8, 1.0, 1.25)
             if best.scale == max(tried) > min(tried):  # the best may lie beyond
-                factors = _BEYOND
+                factors = _OUTER_FACTORS
             elif best.scale == min(tried) < max(tried):
-                factors = tuple(1 / f for f in _BEYOND)
+                factors = tuple(1 / f for f in _OUTER_FACTORS)
             found += [best.at(float(f"{best.scale * f:.3g}")) for f in factors]
         found = list({candidate.kernel: candidate for candidate in found}.values())
         if self.price is None:
@@ -257,7 +258,7 @@ def folds(cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any) -> list[t
                 cv = max(2, min(int(cv), int(counts.min())))
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
         else:
-            cv = KFold(max(2, min(int(cv), len(y) // _FEWEST)), shuffle=True, random_state=seed)
+            cv = KFold(max(2, min(int(cv), len(y) // _FOLD_TARGETS)), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         return [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv, y, classifier=classifies).split(X, y)]
@@ -265,7 +266,7 @@ def folds(cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any) -> list[t
 
 def first_look(y: np.ndarray, rows: np.ndarray, classifies: bool, seed: Any) -> np.ndarray:
     """Return the rows on which all kernels are compared; all of them where there are not many."""
-    if len(rows) <= _WORTH * FIRST_ROWS:
+    if len(rows) <= _SECOND_LOOK * FIRST_ROWS:
         return rows
     return rows[sample(y[rows], FIRST_ROWS, classifies, seed)]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate
@@ -25,15 +26,16 @@ from mercer.losses import SquaredNorm
 from mercer.machine.budget import Budget
 from mercer.machine.warn import warn
 from mercer.points import Points
-from mercer.selection.learning.mixing import Aligned, Mixed, mixed
-from mercer.selection.learning.simplex import descend
+from mercer.selection.learning.learning import codes_of, is_constant
+from mercer.selection.learning.weights import Aligned, Mixed, descend, mixed
+from mercer.selection.search.cross_validation import within
 from mercer.selection.search.grids import expand, listed
-from mercer.selection.search.targets import codes_of, flat, is_classes, is_constant
-from mercer.selection.search.work import within
+from mercer.selection.search.search import flat
 
 METHODS = ("alignment", "objective")
-_ROWS, _LEAST = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
-_EVEN = 1e-12  # of the mean of k(x, x): a spread that is none
+_MOST_ROWS, _LEAST_ROWS = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
+_NO_SPREAD = 1e-12  # of the mean of k(x, x): a spread that is none
+_CLASSES = 20  # different whole numbers, up to which they name classes
 
 
 class KernelMixture(BaseEstimator):
@@ -212,8 +214,8 @@ class KernelMixture(BaseEstimator):
 
     def _chosen(self, n: int) -> np.ndarray | None:
         budget, each = Budget(self.budget), 8 * (len(self.kernels_) + 1)  # bytes of a pair: all matrices, and blocks
-        wanted = min(n, _ROWS if self.rows is None else int(self.rows))
-        least = min(wanted, _LEAST) if self.rows is None else wanted
+        wanted = min(n, _MOST_ROWS if self.rows is None else int(self.rows))
+        least = min(wanted, _LEAST_ROWS) if self.rows is None else wanted
         what = f"comparing {len(self.kernels_)} kernels on {least} rows"
         budget.require(each * least**2, what, "take fewer kernels or rows, or raise the budget.")
         wanted = min(wanted, int(math.sqrt(budget / each)))
@@ -325,9 +327,22 @@ def spread_in(kernel: Kernel, points: Points) -> float:
     size = float(np.mean(kernel.diag(points), dtype=np.float64))
     ones = np.ones(n, dtype=Gram(kernel, points).dtype)
     found = size - float(np.sum(Gram(kernel, points).matvec(ones), dtype=np.float64)) / n**2
-    if found > _EVEN * size:
+    if found > _NO_SPREAD * size:
         return found
     return size if size > 0 else 1.0
+
+
+def is_classes(y: Any) -> bool:
+    """Whether targets name classes: texts, booleans, or whole numbers with at most 20 values.
+
+    Examples
+    --------
+    >>> is_classes(["a", "b"]), is_classes([1, 2, 1]), is_classes([0.5, 2.0]), is_classes(range(100))
+    (True, True, False, False)
+    """
+    y = np.asarray(y)
+    few = y.dtype.kind not in "iuf" or len(np.unique(y)) <= _CLASSES
+    return few and type_of_target(y) in ("binary", "multiclass")
 
 
 def _kernel(kernel: Any) -> Kernel:

@@ -12,9 +12,9 @@ from sklearn.pipeline import Pipeline
 from mercer.kernels import RBF, Kernel
 from mercer.points import Comparison, Points
 
-_SAMPLE = 400  # points whose distances are looked at
-_SPAN = (0.1, 3.0)  # times the quantiles below: the smallest and the largest scale
-_KERNEL = ("kernel", "gamma", "degree", "coef0")  # parameters that say which kernel
+_SAMPLE_POINTS = 400  # points whose distances are looked at
+_SCALE_FACTORS = (0.1, 3.0)  # times the quantiles below: the smallest and the largest scale
+_KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")  # parameters that say which kernel
 
 # The price of errors goes up in half decades; what it is called differs from model to model.
 _GRIDS: dict[str, np.ndarray] = {
@@ -49,14 +49,14 @@ def scales(X: Any, count: int = 10, seed: int = 0) -> np.ndarray:
     array([ 0.2,  0.5,  1.5,  4.3, 12.6])
     """
     points = Points.of(X)
-    if len(points) > _SAMPLE:
-        some = np.sort(np.random.default_rng(seed).choice(len(points), _SAMPLE, replace=False))
+    if len(points) > _SAMPLE_POINTS:
+        some = np.sort(np.random.default_rng(seed).choice(len(points), _SAMPLE_POINTS, replace=False))
         points = points.take(some)
     squares = np.asarray(Comparison(lambda pair: pair.sqdist(1.0), points, None).dense(), dtype=np.float64)
     distances = np.sqrt(squares[np.triu_indices(len(points), 1)])
     distances = distances[distances > 0]
     low, high = np.quantile(distances, [0.1, 0.9]) if distances.size else (1.0, 1.0)
-    return np.geomspace(_SPAN[0] * low, _SPAN[1] * high, count)
+    return np.geomspace(_SCALE_FACTORS[0] * low, _SCALE_FACTORS[1] * high, count)
 
 
 def default_grid(estimator: Any) -> dict[str, Any]:
@@ -169,4 +169,4 @@ def _waits(kernels: Any) -> bool:
 
 
 def _names_kernel(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and name[len(prefix) :].split("__")[0] in _KERNEL
+    return name.startswith(prefix) and name[len(prefix) :].split("__")[0] in _KERNEL_PARAMETERS

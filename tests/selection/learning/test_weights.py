@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer.selection.learning.simplex import Known, descend, nearest
+from mercer.selection.learning.weights import Known, descend, nearest
 
 
 def referee(B, g, x):

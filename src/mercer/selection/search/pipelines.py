@@ -13,46 +13,47 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from mercer.machine.threads import run
+from mercer.selection.search.cross_validation import CrossValidation
 from mercer.selection.search.machines import Machines
 from mercer.selection.search.ridge import Ridges
-from mercer.selection.search.work import Work
 
-_FAST: tuple[Any, ...] = (Machines, Ridges)
+_ENGINES: tuple[Any, ...] = (Machines, Ridges)  # of last steps, which are no pipelines
 
 Key = tuple[tuple[tuple[str, int], ...], int]  # the parameters of the steps before the last, and a fold
-Task = tuple[Any, Any]  # a way and its task; None and a cell to be fitted by itself
+Task = tuple[Any, Any]  # an engine and its task; None and a cell to be fitted by itself
 
 
-class Pipes:
+class Pipelines:
     """The cells of a search whose estimator is a pipeline.
 
     Parameters
     ----------
-    work
+    cv
         The search.
     """
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.name = work.estimator.steps[-1][0]
-        self._kind = _kind(work)
-        self.races, self.serial = self._kind.races, False
-        self._subs: dict[int, tuple[Work, list[int], int]] = {}  # by way: its search, whose candidates, which fold
+    def __init__(self, cv: CrossValidation) -> None:
+        self.cv = cv
+        self.name = cv.estimator.steps[-1][0]
+        self._engine = _engine_of_last(cv)
+        self.races, self.serial = self._engine.races, False
+        # Of the engine of a fold: its search of the last step, the candidates there, and the fold.
+        self._subs: dict[int, tuple[CrossValidation, list[int], int]] = {}
         self.plan = (
-            f"Pipeline on {len(work.splits[0][0])} points: the steps before the last once for each fold, then "
-            f"{type(work.estimator.steps[-1][1]).__name__} with each kernel matrix once for all penalties."
+            f"Pipeline on {len(cv.splits[0][0])} points: the steps before the last once for each fold, then "
+            f"{type(cv.estimator.steps[-1][1]).__name__} with each kernel matrix once for all penalties."
         )
 
     @staticmethod
-    def can(work: Work) -> bool:
+    def can(cv: CrossValidation) -> bool:
         """Whether a search is one of pipelines that ask for nothing special."""
-        return isinstance(work.estimator, Pipeline) and not work.train_scores and _kind(work) is not None
+        return isinstance(cv.estimator, Pipeline) and not cv.train_scores and _engine_of_last(cv) is not None
 
     def tasks(self, cells: list[tuple[int, int]]) -> list[Task]:
         """Fit the steps before the last, and return what is to be done with the points that they give."""
         found: dict[Key, list[int]] = {}
         for candidate, fold in cells:
-            given = self.work.candidates[candidate].items()
+            given = self.cv.candidates[candidate].items()
             front = tuple(sorted((k, id(v)) for k, v in given if not k.startswith(f"{self.name}__")))
             found.setdefault((front, fold), []).append(candidate)
         self._subs.clear()
@@ -64,40 +65,40 @@ class Pipes:
         fold, which = part
         try:
             sub = self._sub(fold, which)
-            way = self._kind(sub)
-            tasks = way.tasks([(i, 0) for i in range(len(which))])
-        except Exception:  # the plain way says what is wrong, or gives the error score
+            engine = self._engine_of_last(sub)
+            tasks = engine.tasks([(i, 0) for i in range(len(which))])
+        except Exception:  # the plain fit says what is wrong, or gives the error score
             return [(None, (c, fold)) for c in which]
-        self._subs[id(way)] = (sub, which, fold)
-        self.serial = self.serial or way.serial
-        return [(way, task) for task in tasks]
+        self._subs[id(engine)] = (sub, which, fold)
+        self.serial = self.serial or engine.serial
+        return [(engine, task) for task in tasks]
 
-    def _sub(self, fold: int, which: list[int]) -> Work:
+    def _sub(self, fold: int, which: list[int]) -> CrossValidation:
         """Return the search of the last step on the points of one fold, as the steps before it leave them."""
-        work = self.work
-        train, test = work.splits[fold]
-        front = work.model(which[0])[:-1]
-        (X, y), (X_test, _) = work.part(train), work.part(test)
-        points = joined(len(np.asarray(work.y)), train, front.fit_transform(X, y), test, front.transform(X_test))
-        sub = _last(work, which, points, fold)
+        cv = self.cv
+        train, test = cv.splits[fold]
+        front = cv.model(which[0])[:-1]
+        (X, y), (X_test, _) = cv.part(train), cv.part(test)
+        points = joined(len(np.asarray(cv.y)), train, front.fit_transform(X, y), test, front.transform(X_test))
+        sub = _last(cv, which, points, fold)
 
         def tell(cell: tuple[int, int], outcome: Any) -> None:
-            work.keep((which[cell[0]], fold), outcome)
+            cv.keep((which[cell[0]], fold), outcome)
 
         sub.tell = tell
         return sub
 
     def run(self, task: Task) -> None:
         """Do one task."""
-        way, what = task
-        if way is None:
-            if not self.work.stopped():
-                self.work.keep(what, self.work.trial(what))
+        engine, what = task
+        if engine is None:
+            if not self.cv.stopped():
+                self.cv.keep(what, self.cv.trial(what))
             return
-        way.run(what)
-        sub, which, fold = self._subs[id(way)]
-        for score, candidate, known in list(sub.leaders.values()):
-            self.work.lead(fold, (score, which[candidate], known))
+        engine.run(what)
+        sub, which, fold = self._subs[id(engine)]
+        for score, candidate, model in list(sub.leaders.values()):
+            self.cv.lead(fold, (score, which[candidate], model))
 
 
 def joined(n: int, train: np.ndarray, A: Any, test: np.ndarray, B: Any) -> Any:
@@ -126,38 +127,38 @@ def joined(n: int, train: np.ndarray, A: Any, test: np.ndarray, B: Any) -> Any:
     return out
 
 
-def _kind(work: Work) -> Any:
-    """Return the way for the last step of a pipeline, or None."""
-    name = work.estimator.steps[-1][0]
-    names = {key for params in work.candidates for key in params}
-    if any("__" not in key for key in names) or any(not key.startswith(f"{name}__") for key in work.fit_params):
+def _engine_of_last(cv: CrossValidation) -> Any:
+    """Return the engine for the last step of a pipeline, or None."""
+    name = cv.estimator.steps[-1][0]
+    names = {key for params in cv.candidates for key in params}
+    if any("__" not in key for key in names) or any(not key.startswith(f"{name}__") for key in cv.fit_params):
         return None
-    probe = _last(work, list(range(len(work.candidates))), work.X, 0)
+    probe = _last(cv, list(range(len(cv.candidates))), cv.X, 0)
     if not hasattr(probe.estimator, "fit"):
         return None
-    return next((kind for kind in _FAST if kind.can(probe)), None)
+    return next((kind for kind in _ENGINES if kind.can(probe)), None)
 
 
-def _last(work: Work, which: list[int], X: Any, fold: int) -> Work:
+def _last(cv: CrossValidation, which: list[int], X: Any, fold: int) -> CrossValidation:
     """Return the search of the last step alone, on one fold."""
-    name, last = work.estimator.steps[-1]
+    name, last = cv.estimator.steps[-1]
     start = len(name) + 2
-    return Work(
+    return CrossValidation(
         clone(last) if hasattr(last, "fit") else last,
         X,
-        work.y,
-        [{k[start:]: v for k, v in work.candidates[c].items() if k.startswith(f"{name}__")} for c in which],
-        [work.splits[fold]],
-        work.scorer,
-        {k[start:]: v for k, v in work.fit_params.items()},
-        work.score_params,
-        work.error_score,
+        cv.y,
+        [{k[start:]: v for k, v in cv.candidates[c].items() if k.startswith(f"{name}__")} for c in which],
+        [cv.splits[fold]],
+        cv.scorer,
+        {k[start:]: v for k, v in cv.fit_params.items()},
+        cv.score_params,
+        cv.error_score,
         False,
-        work.budget,
-        work.jobs,
-        work.limit,
-        stop=work.stop,
-        metric=work.metric,
-        deadline=work.deadline,
-        labels=work.labels,
+        cv.budget,
+        cv.jobs,
+        cv.limit,
+        stop=cv.stop,
+        metric=cv.metric,
+        deadline=cv.deadline,
+        labels=cv.labels,
     )
