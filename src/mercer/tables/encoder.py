@@ -226,16 +226,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _called(self, places: list[int]) -> list[str]:
         """Return names of columns of the result; of columns of the table that are there as a whole, theirs."""
-        found: list[str] = []
+        names: list[str] = []
         start, of = 0, set(places)
         for column in self.treatment_:
             own = range(start, start + len(column.made))
             start += len(column.made)
             if own and of.issuperset(own):
-                found.append(column.name)
+                names.append(column.name)
             else:
-                found += [column.made[i - own.start] for i in own if i in of]
-        return found
+                names += [column.made[i - own.start] for i in own if i in of]
+        return names
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the result.
@@ -305,7 +305,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _array(X: Any) -> np.ndarray:
     """Return an array of two dimensions, of numbers or of objects."""
-    found = check_array(X, dtype=None, ensure_all_finite=False, estimator="TableEncoder")
-    if found.dtype.kind in "US":
-        found = found.astype(object)
-    return np.asarray(found)
+    array = check_array(X, dtype=None, ensure_all_finite=False, estimator="TableEncoder")
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    return np.asarray(array)

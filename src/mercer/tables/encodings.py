@@ -84,9 +84,9 @@ def _standard(there: np.ndarray) -> dict[str, float]:
     return {"centre": centre, "spread": far * deviation or far, "mean": float(apart.mean()) / deviation}
 
 
-def encode_numbers(state: dict[str, Any], found: Numbers) -> tuple[np.ndarray, int, str]:
+def encode_numbers(state: dict[str, Any], cells: Numbers) -> tuple[np.ndarray, int, str]:
     """Return the columns of a piece of the table, how many of its cells are no numbers, and one of them."""
-    values, wrong, example = found
+    values, wrong, example = cells
     gone = np.isnan(values)
     values[gone] = state["median"]
     out = np.empty((len(values), len(state["made"])))
@@ -241,9 +241,9 @@ def seconds(series: pd.Series, how: str) -> tuple[np.ndarray, int, str]:
     texts = [v.strip() if isinstance(v, str) else str(v) for v in values]
     form = how or "ISO8601"
     known = np.append(_seconds(pd.Series(pd.to_datetime(texts, format=form, errors="coerce", utc=True))), np.nan)
-    found = known[codes]
-    strange = (codes >= 0) & np.isnan(found)
-    return found, int(strange.sum()), texts[codes[np.argmax(strange)]] if strange.any() else ""
+    times = known[codes]
+    strange = (codes >= 0) & np.isnan(times)
+    return times, int(strange.sum()), texts[codes[np.argmax(strange)]] if strange.any() else ""
 
 
 def _seconds(series: pd.Series) -> np.ndarray:

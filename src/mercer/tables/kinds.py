@@ -57,10 +57,10 @@ def learn_column(
         codes, values = distinct(series)
         present = [values[i] for i in np.unique(codes[codes >= 0])]
         if any(np.isfinite(number(v)) for v in present if not isinstance(v, bool)):
-            found = numbers(series)
-            there = int((~np.isnan(found.values)).sum())
-            if there and there >= _MOSTLY * (there + found.wrong):
-                return _numbers(name, series, found, scale, tails)
+            cells = numbers(series)
+            there = int((~np.isnan(cells.values)).sum())
+            if there and there >= _MOSTLY * (there + cells.wrong):
+                return _numbers(name, series, cells, scale, tails)
         elif all(hasattr(v, "isoformat") and hasattr(v, "year") for v in present) and present:
             return _dates(name, series, "", scale)
         how = format_of(sorted(present, key=str))
@@ -118,17 +118,17 @@ def _kept(name: str, kind: str, called: list[str], there: int, gone: int) -> dic
     return {"name": name, "kind": kind, "made": [name], "said": f"{said}."}
 
 
-def _numbers(name: str, series: pd.Series, found: Numbers, scale: float, tails: str) -> dict[str, Any]:
-    there = found.values[~np.isnan(found.values)]
+def _numbers(name: str, series: pd.Series, cells: Numbers, scale: float, tails: str) -> dict[str, Any]:
+    there = cells.values[~np.isnan(cells.values)]
     if not len(there) or there.min() == there.max():
-        if len(there) == len(found.values) or not len(there):
+        if len(there) == len(cells.values) or not len(there):
             return _constant(name, len(there), shown(there[0]) if len(there) else None)
-        codes = np.where(np.isnan(found.values), -1, 0)
+        codes = np.where(np.isnan(cells.values), -1, 0)
         return learn_categories(name, codes, [shown(there[0])], scale, 1, 1)
     whole = bool(np.all(there == np.floor(there)))
     if whole and len(there) >= _TELLING_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
         return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
-    return learn_numbers(name, *found, scale, tails)
+    return learn_numbers(name, *cells, scale, tails)
 
 
 def _dates(name: str, series: pd.Series, how: str, scale: float) -> dict[str, Any]:

@@ -57,8 +57,8 @@ def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None =
     """
     if rows is not None and not whole(rows, 1):
         raise ValueError(f"rows={rows!r} must be a whole number >= 1, or None for all.")
-    with opened(source, format) as found:
-        return next(_pieces(found, rows))
+    with opened(source, format) as table:
+        return next(_pieces(table, rows))
 
 
 def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = None) -> Iterator[pd.DataFrame]:
@@ -83,8 +83,8 @@ def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = Non
     """
     if not whole(rows, 1):
         raise ValueError(f"rows={rows!r} must be a whole number >= 1.")
-    with opened(source, format) as found:
-        yield from _pieces(found, rows)
+    with opened(source, format) as table:
+        yield from _pieces(table, rows)
 
 
 def _pieces(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:

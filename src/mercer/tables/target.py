@@ -62,10 +62,10 @@ def target_of(series: Any, task: str = "auto") -> Target:
     Examples
     --------
     >>> from mercer.tables import target_of
-    >>> found = target_of(["yes", "no", None, "yes"])
-    >>> found.task, found.classes.tolist(), found.rows.tolist()
+    >>> target = target_of(["yes", "no", None, "yes"])
+    >>> target.task, target.classes.tolist(), target.rows.tolist()
     ('classify', ['no', 'yes'], [0, 1, 3])
-    >>> print(found.said)
+    >>> print(target.said)
     target: 2 classes, no (1 rows) and yes (2); 1 row without a target was dropped.
     >>> target_of([1.5, 2.25, 8.0]).task
     'regress'
@@ -79,7 +79,7 @@ def target_of(series: Any, task: str = "auto") -> Target:
     if not len(series):
         raise TableError(f"the target {called!r} has no rows.")
     codes, known = names(series)
-    found = numbers(series, far=np.inf)
+    cells = numbers(series, far=np.inf)
     rows = np.flatnonzero(codes >= 0)
     if not len(rows):
         raise TableError(f"the target {called!r} has no values: all {len(series):,} rows are missing.")
@@ -88,14 +88,14 @@ def target_of(series: Any, task: str = "auto") -> Target:
             f"the target {called!r} is {known[0]} in all {len(rows):,} rows; there is nothing to tell apart. "
             "Choose another column."
         )
-    numeric = not found.wrong and bool(np.isfinite(found.values[rows]).all())
+    numeric = not cells.wrong and bool(np.isfinite(cells.values[rows]).all())
     if task == "auto":
-        task = _task(series, found.values[rows], numeric, len(known))
+        task = _task(series, cells.values[rows], numeric, len(known))
     dropped = len(series) - len(rows)
     were = "was" if dropped == 1 else "were"
     gone = f"; {count(dropped, 'row')} without a target {were} dropped" if dropped else ""
     if task == "regress":
-        values = _quantities(called, found, rows)
+        values = _quantities(called, cells, rows)
         low, middle, high = (shown(float(v)) for v in np.percentile(values, [0, 50, 100]))
         said = f"{called}: numbers from {low} to {high} (median {middle}){gone}."
         return Target(task, values, None, said, rows)
@@ -119,11 +119,11 @@ def _task(series: Any, values: np.ndarray, numeric: bool, many: int) -> str:
     return "classify" if whole and many <= min(_CLASSES, len(values) / _CLASS_ROWS) else "regress"
 
 
-def _quantities(called: str, found: Any, rows: np.ndarray) -> np.ndarray:
-    values = np.asarray(found.values[rows], dtype=np.float64)
-    if found.wrong:
+def _quantities(called: str, cells: Any, rows: np.ndarray) -> np.ndarray:
+    values = np.asarray(cells.values[rows], dtype=np.float64)
+    if cells.wrong:
         raise TableError(
-            f"the target {called!r} is no number in {found.wrong:,} rows: {found.example[:30]!r}. Correct them, or "
+            f"the target {called!r} is no number in {cells.wrong:,} rows: {cells.example[:30]!r}. Correct them, or "
             "choose task 'classify' to predict classes."
         )
     if not np.isfinite(values).all():
@@ -149,9 +149,9 @@ def _labels(cells: Any, codes: np.ndarray) -> np.ndarray:
     if pd.api.types.is_bool_dtype(cells.dtype):
         return np.asarray(cells.to_numpy(dtype=bool))
     if pd.api.types.is_numeric_dtype(cells.dtype):
-        found = cells.to_numpy(dtype=getattr(cells.dtype, "numpy_dtype", None))
-        whole = found.dtype.kind == "f" and np.all(found == np.floor(found)) and np.abs(found).max() < 2**53
-        return found.astype(np.int64) if whole else found  # a column with gaps is read as one of float64
+        labels = cells.to_numpy(dtype=getattr(cells.dtype, "numpy_dtype", None))
+        whole = labels.dtype.kind == "f" and np.all(labels == np.floor(labels)) and np.abs(labels).max() < 2**53
+        return labels.astype(np.int64) if whole else labels  # a column with gaps is read as one of float64
     first = np.unique(codes, return_index=True)[1]
     return np.array([str(cells.iloc[i]).strip() for i in first])[codes]
 

@@ -236,8 +236,8 @@ def scoring_name(scoring: Any) -> str:
     """The name of a score."""
     if isinstance(scoring, str):
         return scoring
-    found = getattr(scoring, "_score_func", scoring)
-    return str(getattr(scoring, "name", None) or getattr(found, "__name__", type(found).__name__))
+    function = getattr(scoring, "_score_func", scoring)
+    return str(getattr(scoring, "name", None) or getattr(function, "__name__", type(function).__name__))
 
 
 def _brief(kernel: Any) -> str:
@@ -246,10 +246,10 @@ def _brief(kernel: Any) -> str:
 
 
 def _families(stage: Stage) -> dict[str, set[float]]:
-    found: dict[str, set[float]] = {}
+    scales: dict[str, set[float]] = {}
     for trial in stage.trials:
-        found.setdefault(trial.candidate.family, set()).add(trial.candidate.scale)
-    return found
+        scales.setdefault(trial.candidate.family, set()).add(trial.candidate.scale)
+    return scales
 
 
 def _left(stage: Stage) -> int:

@@ -327,8 +327,8 @@ class AutoModel(BaseEstimator):
     def kernel_(self) -> Kernel:
         """The kernel, which compares encoded rows."""
         check_is_fitted(self, "estimator_")
-        found: Kernel = self.estimator_.kernel_
-        return found
+        kernel: Kernel = self.estimator_.kernel_
+        return kernel
 
     @property
     def named_kernel_(self) -> Kernel:
@@ -344,8 +344,8 @@ class AutoModel(BaseEstimator):
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         if sample_weight is not None:
             raise ValueError(f"{type(self).__name__} takes no sample_weight.")
-        found: Certificate = self.estimator_.certificate_.verify(self.encoder_.transform(X), self.learned_target(y))
-        return found
+        checked: Certificate = self.estimator_.certificate_.verify(self.encoder_.transform(X), self.learned_target(y))
+        return checked
 
     @property
     def function_(self) -> Any:

@@ -141,10 +141,10 @@ def kernel_list(look: Look, X: Any) -> list[Candidate]:
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> found = kernel_list(look_at(X), X)
-    >>> list(dict.fromkeys(candidate.family for candidate in found))
+    >>> tried = kernel_list(look_at(X), X)
+    >>> list(dict.fromkeys(candidate.family for candidate in tried))
     ['linear', 'polynomial', 'RBF', 'Matern', 'Laplacian', 'RBF + linear']
-    >>> all(candidate.kernel.proof().status == "proven" for candidate in found)
+    >>> all(candidate.kernel.proof().status == "proven" for candidate in tried)
     True
     """
     units = None if look.units is None else np.array(look.units)
@@ -154,20 +154,20 @@ def kernel_list(look: Look, X: Any) -> list[Candidate]:
     city = _city(Z)
     weight = _short(1.0 / _square(Z))
     line = weight * Linear() if units is None else None
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     if line is not None:
-        found.append(Candidate(line, "linear"))
-        found += [Candidate(Polynomial(p, 1.0, weight), "polynomial", float("nan")) for p in (2, 3)]
-    found += _family("RBF", lambda s: RBF(_scaled(s, units)), grid)
-    found += _family("Matern", lambda s: Matern(1.5, _scaled(s, units)), grid[1::2])
-    found += _family("Laplacian", lambda s: Laplacian(_scaled(s, units)), [_short(city * s) for s in grid[1::2]])
+        candidates.append(Candidate(line, "linear"))
+        candidates += [Candidate(Polynomial(p, 1.0, weight), "polynomial", float("nan")) for p in (2, 3)]
+    candidates += _family("RBF", lambda s: RBF(_scaled(s, units)), grid)
+    candidates += _family("Matern", lambda s: Matern(1.5, _scaled(s, units)), grid[1::2])
+    candidates += _family("Laplacian", lambda s: Laplacian(_scaled(s, units)), [_short(city * s) for s in grid[1::2]])
     if line is not None:
-        found += _family("RBF + linear", lambda s: RBF(s) + line, middle)
+        candidates += _family("RBF + linear", lambda s: RBF(s) + line, middle)
     if look.categories and look.numbers and units is None:
-        found += _apart(look, grid)
+        candidates += _apart(look, grid)
     if look.zeros > _SPARSE_SHARE and not look.categories:
-        found.append(Candidate(Cosine(), "cosine"))
-    return list({candidate.kernel: candidate for candidate in found}.values())
+        candidates.append(Candidate(Cosine(), "cosine"))
+    return list({candidate.kernel: candidate for candidate in candidates}.values())
 
 
 def _family(name: str, make: Callable[[float], Kernel], grid: Sequence[float]) -> list[Candidate]:
@@ -179,12 +179,12 @@ def _apart(look: Look, grid: Sequence[float]) -> list[Candidate]:
 
     Such a product is one RBF with a scale for each column, and so it is written: one comparison instead of two.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for ratio, family in ((0.5, HEAVY), (2.0, LIGHT)):
         factors = np.ones(look.columns)
         factors[list(look.categories)] = ratio
-        found += _family(family, lambda s, f=factors: RBF(_scaled(s, f)), grid[2:7:2])  # type: ignore[misc]
-    return found
+        candidates += _family(family, lambda s, f=factors: RBF(_scaled(s, f)), grid[2:7:2])  # type: ignore[misc]
+    return candidates
 
 
 def _scaled(scale: float, units: np.ndarray | None) -> Any:
@@ -225,7 +225,7 @@ def given_kernels(kernels: Any, X: Any) -> list[Candidate]:
     """Return what a user wants to be tried: kernels, classes of kernels (at several scales), texts to be parsed."""
     if isinstance(kernels, Kernel | str | type):
         kernels = [kernels]
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for k in kernels:
         if isinstance(k, str):
             k = parse_kernel(k)
@@ -236,14 +236,14 @@ def given_kernels(kernels: Any, X: Any) -> list[Candidate]:
                 )
             factor = _city(X) if k is Laplacian else 1.0
             grid = [_short(factor * s) for s in scales(X, 8)]
-            found += _family(k.__name__, lambda s, k=k: k(scale=s), grid)  # type: ignore[misc]
+            candidates += _family(k.__name__, lambda s, k=k: k(scale=s), grid)  # type: ignore[misc]
         elif isinstance(k, Kernel):
             parts = any(isinstance(value, Kernel) for value in k.get_params(deep=False).values())
             scale = getattr(k, "scale", None)
             known = float(scale) if isinstance(scale, int | float) and not parts else float("nan")
-            found.append(Candidate(k, repr(k) if parts else type(k).__name__, known))
+            candidates.append(Candidate(k, repr(k) if parts else type(k).__name__, known))
         else:
             raise TypeError(f"kernels contains {k!r:.80}; it takes kernels, their classes, and texts such as 'RBF(2)'.")
-    if not found:
+    if not candidates:
         raise ValueError("kernels is empty; name at least one, or leave it None for a list that suits the data.")
-    return list({candidate.kernel: candidate for candidate in found}.values())
+    return list({candidate.kernel: candidate for candidate in candidates}.values())

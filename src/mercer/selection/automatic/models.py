@@ -139,12 +139,12 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         pairs = list(zip(*pair_index(count), strict=True))
         values = np.full((len(rows), len(pairs)), np.nan)
         for model, Z, places in models:
-            found = model.decision_function(Z).reshape(len(places), -1)
+            margins = model.decision_function(Z).reshape(len(places), -1)
             known = np.searchsorted(every, model.classes_)  # a rare class may be absent from a fold
             if len(known) == 2 < count:
-                found = -found  # of two classes the second is the positive one, of more the first
+                margins = -margins  # of two classes the second is the positive one, of more the first
             at = [pairs.index((known[i], known[j])) for i, j in zip(*pair_index(len(known)), strict=True)]
-            values[places[:, None], at] = found
+            values[places[:, None], at] = margins
         self.calibration_ = pair_maps(values, np.searchsorted(every, y[rows]), count)
         seen = np.isfinite(values).all(axis=1)
         self.held_out_ = {"rows": rows[seen], "values": self._decision(values[seen])}
@@ -180,8 +180,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
-        found = self.decision_function(X)
-        codes = (found > 0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        decision = self.decision_function(X)
+        codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     def _target_sentences(self, y: np.ndarray) -> str:
@@ -207,12 +207,12 @@ def _of_one_type(y: np.ndarray) -> np.ndarray:
     """Return labels in an array of objects as texts, numbers or booleans, whichever they are."""
     import pandas as pd
 
-    found = pd.Series(y, dtype=object).infer_objects().to_numpy()
-    if found.dtype.kind == "O" and (strange := [label for label in y if not isinstance(label, str)]):
+    labels = pd.Series(y, dtype=object).infer_objects().to_numpy()
+    if labels.dtype.kind == "O" and (strange := [label for label in y if not isinstance(label, str)]):
         other = next((label for label in y if type(label) is not type(strange[0])), None)
         said = shown(strange[0]) if other is None else f"{shown(strange[0])} and {shown(other)}"
         raise ValueError(f"the labels in y must be of one type, texts or numbers, to be put in order; y holds {said}.")
-    return found
+    return labels
 
 
 class AutoRegressor(RegressorMixin, AutoModel):
@@ -260,12 +260,12 @@ class AutoRegressor(RegressorMixin, AutoModel):
 
     def _readings(self, y: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
         scoring = "r2" if self.scoring is None else self.scoring
-        found: list[tuple[str, np.ndarray, Any]] = [("identity", y, scoring)]
+        readings: list[tuple[str, np.ndarray, Any]] = [("identity", y, scoring)]
         if len(y) >= _LOG_TARGETS and y.min() > 0 and skew(y) > max(_SKEWNESS, 2 * abs(skew(np.log(y)))):
             scorer = make_scorer(partial(_scored_back, scorer=check_scoring(KernelRidge(), scoring)))
             scorer.name = scoring_name(scoring)
-            found.append(("log", np.log(y), scorer))
-        return found
+            readings.append(("log", np.log(y), scorer))
+        return readings
 
     def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
         alphas = _ALPHA_GRID if rows <= _MANY_ROWS else _ALPHA_GRID[_ALPHA_GRID > _LEAST_ALPHA]

@@ -97,14 +97,14 @@ class Stage:
 
     def champions(self) -> list[Trial]:
         """The best trial of each family, the best family first."""
-        found: dict[str, Trial] = {}
+        best: dict[str, Trial] = {}
         for trial in self.finished():
-            rival = found.get(trial.candidate.family)
+            rival = best.get(trial.candidate.family)
             if rival is None or trial.mean > rival.mean:
-                found[trial.candidate.family] = trial
+                best[trial.candidate.family] = trial
         winner = self.best()
-        found[winner.candidate.family] = winner
-        return sorted(found.values(), key=lambda t: (t is not winner, -t.mean))
+        best[winner.candidate.family] = winner
+        return sorted(best.values(), key=lambda t: (t is not winner, -t.mean))
 
     def honest_score(self) -> float:
         """What the way of choosing scores: each fold by the trial that is best on the others."""
@@ -212,7 +212,7 @@ class Search:
 
     def closer(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the families that may be the best, at scales about their best, and the prices about theirs."""
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         winner, *others = stage.champions()
         errors = [spread(winner.scores - t.scores) for t in others]
         usual = float(np.median(errors)) if errors else 0.0  # one that fails on a fold is not as good for its spread
@@ -221,7 +221,7 @@ class Search:
         for trial in chosen:
             best = trial.candidate
             if best.make is None:
-                found.append(best)
+                candidates.append(best)
                 continue
             tried = [t.candidate.scale for t in stage.trials if t.candidate.family == best.family]
             factors: tuple[float, ...] = _NEAR_FACTORS if trial is winner else (0.8, 1.0, 1.25)
@@ -229,19 +229,19 @@ class Search:
                 factors = _OUTER_FACTORS
             elif best.scale == min(tried) < max(tried):
                 factors = tuple(1 / f for f in _OUTER_FACTORS)
-            found += [best.at(float(f"{best.scale * f:.3g}")) for f in factors]
-        found = list({candidate.kernel: candidate for candidate in found}.values())
+            candidates += [best.at(float(f"{best.scale * f:.3g}")) for f in factors]
+        candidates = list({candidate.kernel: candidate for candidate in candidates}.values())
         if self.price is None:
-            return found, self.prices
+            return candidates, self.prices
         places = [int(np.argmin(np.abs(np.log(self.prices / trial.price)))) for trial in chosen]
-        return found, self.prices[max(0, min(places) - 1) : max(places) + 3]  # more rows bear a weaker penalty
+        return candidates, self.prices[max(0, min(places) - 1) : max(places) + 3]  # more rows bear a weaker penalty
 
     def finalists(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the few best kernels of a stage, and the prices at which they were so good."""
-        found: dict[Any, Trial] = {}
+        by_kernel: dict[Any, Trial] = {}
         for trial in sorted(stage.finished(), key=lambda t: (t is not stage.best(), -t.mean)):
-            found.setdefault(trial.candidate.kernel, trial)
-        best = list(found.values())[:_FINALISTS]
+            by_kernel.setdefault(trial.candidate.kernel, trial)
+        best = list(by_kernel.values())[:_FINALISTS]
         prices = {trial.price for trial in best}
         return [trial.candidate for trial in best], np.array([p for p in self.prices if p in prices])
 

@@ -43,7 +43,7 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
     ['words', 'letters', 'words and letters']
     """
     matrix, numbers = numbers_of(Z, look.strings)
-    found = kernel_list(look, matrix) if numbers else []
+    of_numbers = kernel_list(look, matrix) if numbers else []
 
     def on(candidate: Candidate) -> Candidate:
         make = candidate.make
@@ -52,7 +52,7 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
 
     both: list[Candidate] = []
     of_strings = _of_strings(Z, dict(look.strings))
-    smooth = [c for c in found if c.family == "RBF"]
+    smooth = [c for c in of_numbers if c.family == "RBF"]
     smooth = smooth[1:7:2] if len(of_strings) <= _JOINED_FAMILIES else smooth[3:4]
     for family, kernel in of_strings.items():
         both.append(Candidate(kernel, family))
@@ -64,7 +64,7 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
                     return joint
 
                 both.append(Candidate(make(candidate.scale), name + family, candidate.scale, make))
-    return [*both, *(on(candidate) for candidate in found)]
+    return [*both, *(on(candidate) for candidate in of_numbers)]
 
 
 def _mean(k: Kernel, other: Kernel) -> Kernel:
@@ -92,7 +92,7 @@ def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
         "sequence": bases,
     }
     present = list(dict.fromkeys(strings.values()))
-    found: dict[str, Kernel] = {}
+    kernels: dict[str, Kernel] = {}
     for ways in product(*(each[kind] for kind in present)):
         chosen = dict(zip(present, ways, strict=True))
         # Words are weighted once, by all rows, so that all folds share a kernel.
@@ -100,8 +100,8 @@ def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
         total = first * (1.0 / len(strings)) if others else first
         for other in others:
             total = total + other * (1.0 / len(strings))
-        found[", ".join(name for name, _ in chosen.values())] = total
-    return found
+        kernels[", ".join(name for name, _ in chosen.values())] = total
+    return kernels
 
 
 # -- kernel values at the rows of a search, computed once for all kernels, folds and penalties ------------

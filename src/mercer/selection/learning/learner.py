@@ -85,7 +85,7 @@ class Learner:
             kernel = space.kernel
         whole = tuned is not None and tuned.rows == len(Y)
         value = tuned.likelihood if tuned and whole else self._evidence(points, Y).factor(kernel, noise).likelihood
-        found = _values(space, tuned)
+        learned = _values(space, tuned)
         model = self._fitted(kernel, noise, X, y)
         known = Learned(
             model,
@@ -94,7 +94,7 @@ class Learner:
             [(rows, self._natural(v, rows * Y.shape[1]), seconds) for rows, v, seconds in history],
             "",
             start,
-            found,
+            learned,
             self.objective,
         )
         ends = [] if tuned is None else space.at_bounds(tuned.theta)
@@ -190,10 +190,10 @@ def spread_scales(kernel: Kernel, points: Points) -> Kernel:
     >>> spread_scales(RBF(2.0) + 3.0 * RBF(1.0).on([0]) + Linear(), Points(np.eye(2)))
     RBF(scale=[2.0, 2.0]) + 3.0 * RBF(scale=[1.0]).on([0]) + Linear()
     """
-    found = _spread(kernel, points)
-    if found == kernel and not _has_scales(kernel):
+    scaled = _spread(kernel, points)
+    if scaled == kernel and not _has_scales(kernel):
         raise ValueError(f"ard=True, but {kernel!r} has no scale that could be one for each feature.")
-    return found
+    return scaled
 
 
 def _spread(kernel: Kernel, points: Points) -> Kernel:
@@ -325,13 +325,13 @@ def account(
     return "\n".join(lines)
 
 
-def _parameters(found: dict[str, float], first: Space, last: Space) -> list[str]:
+def _parameters(learned: dict[str, float], first: Space, last: Space) -> list[str]:
     """Return a line for each free parameter, with where it came from, or one for all where there are many."""
     before = dict(zip(first.names, first.values.tolist(), strict=True))
     lines = []
     for name in last.free_names[:_LISTED_PARAMETERS]:
         start = before.get(name, before.get(name.split("[")[0], math.nan))
-        lines.append(f"  {name}: {found[name]:.4g} (from {start:.4g})")
+        lines.append(f"  {name}: {learned[name]:.4g} (from {start:.4g})")
     if len(last.free_names) > _LISTED_PARAMETERS:
         lines.append(f"  ... and {len(last.free_names) - _LISTED_PARAMETERS} more")
     return lines

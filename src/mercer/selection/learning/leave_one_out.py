@@ -79,9 +79,9 @@ class LeaveOneOut:
     >>> from mercer import RBF, KernelRidge
     >>> from mercer.points import Points
     >>> X = np.linspace(0, 1, 9)[:, None]
-    >>> found = LeaveOneOut(Points(X), np.sin(6 * X)).factor(RBF(scale=0.3), 0.01)
+    >>> left_out = LeaveOneOut(Points(X), np.sin(6 * X)).factor(RBF(scale=0.3), 0.01)
     >>> model = KernelRidge(alpha=0.01, kernel=RBF(scale=0.3)).fit(X, np.sin(6 * X))
-    >>> bool(np.allclose(found.errors, model.loo_residuals()))
+    >>> bool(np.allclose(left_out.errors, model.loo_residuals()))
     True
     """
 

@@ -236,27 +236,27 @@ class KernelMixture(BaseEstimator):
             return f"time_limit={self.time_limit:g} s reached" if late else None
 
         count = len(self.kernels_)
-        found = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
-        self.weights_, self.n_iter_ = found.shares, len(found.history)
-        if not found.known.slopes.any():
+        minimum = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
+        self.weights_, self.n_iter_ = minimum.shares, len(minimum.history)
+        if not minimum.known.slopes.any():
             self.weights_ = self._even("the model is constant whatever the kernel is")
-        self.history_ = found.history
+        self.history_ = minimum.history
         self.estimator_ = problem.fitted(self.weights_)
         name = type(model).__name__
         self.plan_ = f"{count} kernels, {self.n_iter_} fits of {name}, quasi-Newton steps on the weights"
         self._claim = Certificate(
-            primal=found.known.upper,
-            dual=found.bound,
-            kkt=found.known.mismatch(found.shares),
+            primal=minimum.known.upper,
+            dual=minimum.bound,
+            kkt=minimum.known.mismatch(minimum.shares),
             tol=float(self.tol),
             solver=f"quasi-Newton steps on weights, {name} inside",
             iterations=self.n_iter_,
             seconds=time.perf_counter() - began,
-            stopped=found.stopped,
+            stopped=minimum.stopped,
         )
         if not self.certificate_.converged:
             warn(
-                f"the weights were left ({found.stopped}) at a relative gap of {self.certificate_.relative_gap:.2g}; "
+                f"the weights were left ({minimum.stopped}) at a relative gap of {self.certificate_.relative_gap:.2g}; "
                 f"tol={self.tol:g} was asked. They are the best so far.",
                 ConvergenceWarning,
             )
@@ -326,9 +326,9 @@ def spread_in(kernel: Kernel, points: Points) -> float:
     n = len(points)
     size = float(np.mean(kernel.diag(points), dtype=np.float64))
     ones = np.ones(n, dtype=Gram(kernel, points).dtype)
-    found = size - float(np.sum(Gram(kernel, points).matvec(ones), dtype=np.float64)) / n**2
-    if found > _NO_SPREAD * size:
-        return found
+    spread = size - float(np.sum(Gram(kernel, points).matvec(ones), dtype=np.float64)) / n**2
+    if spread > _NO_SPREAD * size:
+        return spread
     return size if size > 0 else 1.0
 
 

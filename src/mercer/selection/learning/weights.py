@@ -331,34 +331,34 @@ def descend(
     """
     x = np.asarray(start, dtype=np.float64)
     here = function(x)
-    found = Minimum(x, here, here.bound, [(here.upper, here.bound)])
+    minimum = Minimum(x, here, here.bound, [(here.upper, here.bound)])
     B: np.ndarray | None = None
     for step in range(max_iter + 1):
-        if found.known.upper - found.bound <= tol * abs(found.known.upper) or not here.slopes.any():
-            return found
-        reason = f"max_iter={max_iter} reached" if step == max_iter else watch() or _stuck(found.history)
+        if minimum.known.upper - minimum.bound <= tol * abs(minimum.known.upper) or not here.slopes.any():
+            return minimum
+        reason = f"max_iter={max_iter} reached" if step == max_iter else watch() or _stuck(minimum.history)
         if reason is not None:
-            found.stopped = reason
-            return found
+            minimum.stopped = reason
+            return minimum
         fresh = B is None
         if B is None:  # the curvature of a sum of multiples of 1 / x
             B = np.diag(2.0 * np.maximum(np.abs(here.slopes), 1e-6 * np.abs(here.slopes).max()) / np.maximum(x, 1e-2))
         way = _trimmed(nearest(B, here.slopes, x)) - x
-        moved = _along(function, x, here, way, found)
+        moved = _along(function, x, here, way, minimum)
         if moved is None:
             if fresh:
-                found.stopped = "rounding: no step gains anything"
-                return found
+                minimum.stopped = "rounding: no step gains anything"
+                return minimum
             B = None
             continue
         new, there = moved
         B = updated_curvature(B, new - x, there.slopes - here.slopes, False)
         x, here = new, there
-    return found
+    return minimum
 
 
 def _along(
-    function: Callable[[np.ndarray], Known], x: np.ndarray, here: Known, way: np.ndarray, found: Minimum
+    function: Callable[[np.ndarray], Known], x: np.ndarray, here: Known, way: np.ndarray, minimum: Minimum
 ) -> tuple[np.ndarray, Known] | None:
     """Return a point on the way that gains enough, and take note of what is seen; None where there is none."""
     slope = float(here.slopes @ way)
@@ -369,10 +369,10 @@ def _along(
     for _ in range(_LINE_STEPS):
         new = x + t * way
         there = function(new)
-        found.bound = max(found.bound, there.bound)
-        if there.upper < found.known.upper:
-            found.shares, found.known = new, there
-        found.history.append((found.known.upper, found.bound))
+        minimum.bound = max(minimum.bound, there.bound)
+        if there.upper < minimum.known.upper:
+            minimum.shares, minimum.known = new, there
+        minimum.history.append((minimum.known.upper, minimum.bound))
         if there.upper <= here.upper + _ARMIJO * t * slope + doubt + (there.upper - there.lower):
             return new, there
         t *= 0.3

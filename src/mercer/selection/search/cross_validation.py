@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from typing import Any
 
@@ -84,7 +84,7 @@ class CrossValidation:
     jobs: int | None = None
     limit: int | None = None  # bytes that the models may use; None where the user has named no budget
     tell: Callable[[tuple[int, int], Outcome], None] | None = None
-    found: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    outcomes: dict[tuple[int, int], Outcome] = field(default_factory=dict)
     stop: Event = field(default_factory=Event)
     metric: Any = "score"  # which of several metrics decides
     deadline: float | None = None  # as time.time() says it; after it no cell is begun
@@ -115,15 +115,15 @@ class CrossValidation:
         return [self.model(c) for c in range(len(self.candidates))]
 
     def keep(self, cell: tuple[int, int], outcome: Outcome) -> None:
-        """Take down what was found."""
+        """Take down the outcome of a cell."""
         with self._lock:
-            self.found[cell] = outcome
+            self.outcomes[cell] = outcome
             if self.tell is not None:
                 self.tell(cell, outcome)
 
     def stopped(self) -> bool:
         """Whether no further cell is to be begun: after an interruption, or late once there is a result."""
-        if self.found and self.overdue():
+        if self.outcomes and self.overdue():
             self.late = True
         return self.late or self.stop.is_set()
 
@@ -140,9 +140,14 @@ class CrossValidation:
             X = _safe_indexing(X, rows)
         return X, None if self.y is None else _safe_indexing(self.y, rows)
 
+    def reduced(self, **changes: Any) -> CrossValidation:
+        """Return a search of a part of this one, which keeps its own outcomes and stops with it."""
+        own: dict[str, Any] = {"tell": None, "outcomes": {}, "late": False, "plan": "", "rounds": {}, "leaders": {}}
+        return replace(self, **own, _lock=Lock(), **changes)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what other processes need: no locks, no listeners, and no outcomes."""
-        return self.__dict__ | {"_lock": None, "stop": None, "tell": None, "found": {}, "leaders": {}}
+        return self.__dict__ | {"_lock": None, "stop": None, "tell": None, "outcomes": {}, "leaders": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"_lock": Lock(), "stop": Event()})
@@ -158,10 +163,10 @@ class CrossValidation:
         args = () if self.y is None else (_safe_indexing(self.y, rows),)
         params = _check_method_params(self.X, self.score_params, rows) if self.score_params else {}
         with config_context(**self._config):  # which scikit-learn keeps for each thread
-            found = self.scorer(model, X, *args, **params)
-        if isinstance(found, dict):
-            return {name: self._number(value) for name, value in found.items()}
-        return self._number(found)
+            score = self.scorer(model, X, *args, **params)
+        if isinstance(score, dict):
+            return {name: self._number(value) for name, value in score.items()}
+        return self._number(score)
 
     def _number(self, value: Any) -> Any:
         if not isinstance(value, str):
@@ -216,8 +221,8 @@ class CrossValidation:
             except Exception:  # a metric that needs both classes, in a part that has one
                 return None
             squares.append(np.var(scores, ddof=1) / _FOLD_PARTS)
-        found = float(np.sqrt(np.mean(squares) / len(folds)))
-        return found if np.isfinite(found) else None
+        error = float(np.sqrt(np.mean(squares) / len(folds)))
+        return error if np.isfinite(error) else None
 
     # -- the plain fit ----------------------------------------------------------------------------------
 
@@ -295,20 +300,20 @@ def _said(error: Exception) -> str:
 
 def fill_failed(cv: CrossValidation) -> None:
     """Give failed cells the names of the metrics that others have, and warn, or raise where every fit has failed."""
-    failed = [outcome for outcome in cv.found.values() if outcome.failed]
+    failed = [outcome for outcome in cv.outcomes.values() if outcome.failed]
     if not failed:
         return
-    if len(failed) == len(cv.found):
+    if len(failed) == len(cv.outcomes):
         given = f" with {', '.join(cv.fit_params):.80}" if cv.fit_params else ""
         raise ValueError(
             f"All the {len(failed)} fits{given} failed; error_score='raise' shows where. The first: {failed[0].failed}"
         )
     warn(
-        f"{len(failed)} of {len(cv.found)} fits failed, and their score is {cv.error_score}. The first: "
+        f"{len(failed)} of {len(cv.outcomes)} fits failed, and their score is {cv.error_score}. The first: "
         f"{failed[0].failed}",
         FitFailedWarning,
     )
-    names = next((o.test for o in cv.found.values() if not o.failed), None)
+    names = next((o.test for o in cv.outcomes.values() if not o.failed), None)
     if isinstance(names, dict):
         for outcome in failed:
             outcome.test = outcome.train = dict.fromkeys(names, cv.error_score)

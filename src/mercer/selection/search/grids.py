@@ -44,8 +44,8 @@ def scales(X: Any, count: int = 10, seed: int = 0) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from mercer.selection import scales
-    >>> found = scales(np.random.default_rng(0).normal(size=(200, 5)), 5)
-    >>> found.round(1)
+    >>> grid = scales(np.random.default_rng(0).normal(size=(200, 5)), 5)
+    >>> grid.round(1)
     array([ 0.2,  0.5,  1.5,  4.3, 12.6])
     """
     points = Points.of(X)
@@ -80,7 +80,7 @@ def default_grid(estimator: Any) -> dict[str, Any]:
 
 def expand(kernels: Any, X: Any) -> list[Any]:
     """Return the kernels to try; a class such as RBF stands for itself at ten scales."""
-    found: list[Any] = []
+    tried: list[Any] = []
     for k in listed(kernels):
         if isinstance(k, type) and issubclass(k, Kernel):
             if "scale" not in getattr(k, "__annotations__", {}):
@@ -88,12 +88,12 @@ def expand(kernels: Any, X: Any) -> list[Any]:
                     f"kernels contains the class {k.__name__}, which has no scale to try; give kernels of that class, "
                     f"such as {k.__name__}()."
                 )
-            found += [k(scale=float(s)) for s in scales(X)]  # type: ignore[call-arg]
+            tried += [k(scale=float(s)) for s in scales(X)]  # type: ignore[call-arg]
         else:
-            found.append(k)
-    if not found:
+            tried.append(k)
+    if not tried:
         raise ValueError("kernels is empty; name at least one, or leave it None for RBF at ten scales.")
-    return found
+    return tried
 
 
 def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any, y: Any = None) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ class Machines:
 
     def _seconds(self, candidate: int) -> float:
         """How long the first fold has taken; 0 where that is not known."""
-        outcome = self.cv.found.get((candidate, 0))
+        outcome = self.cv.outcomes.get((candidate, 0))
         return 0.0 if outcome is None else outcome.fit_time
 
     # -- one kernel on one fold -------------------------------------------------------------------------
@@ -282,13 +282,13 @@ def shared_kinds(comparison: Comparison) -> set[str]:
     """Return the statistics of the points as they are that a kernel reads; empty where it reads anything else."""
     if not comparison.compiled or comparison.formula is None:
         return set()
-    found = set()
+    kinds = set()
     for leaf in symbolic.statistics(comparison.formula):
         plain = leaf.kind == "dot" or leaf.kind in _POWERS
         if leaf.path or not plain or not isinstance(leaf.scale, float | int):
             return set()
-        found.add(leaf.kind)
-    return found
+        kinds.add(leaf.kind)
+    return kinds
 
 
 class _Statistic:

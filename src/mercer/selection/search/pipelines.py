@@ -51,13 +51,13 @@ class Pipelines:
 
     def tasks(self, cells: list[tuple[int, int]]) -> list[Task]:
         """Fit the steps before the last, and return what is to be done with the points that they give."""
-        found: dict[Key, list[int]] = {}
+        by_front: dict[Key, list[int]] = {}
         for candidate, fold in cells:
             given = self.cv.candidates[candidate].items()
             front = tuple(sorted((k, id(v)) for k, v in given if not k.startswith(f"{self.name}__")))
-            found.setdefault((front, fold), []).append(candidate)
+            by_front.setdefault((front, fold), []).append(candidate)
         self._subs.clear()
-        parts = run(self._prepare, [(fold, which) for (_, fold), which in found.items()])
+        parts = run(self._prepare, [(fold, which) for (_, fold), which in by_front.items()])
         return [task for part in parts for task in part]
 
     def _prepare(self, part: tuple[int, list[int]]) -> list[Task]:
@@ -65,7 +65,7 @@ class Pipelines:
         fold, which = part
         try:
             sub = self._sub(fold, which)
-            engine = self._engine_of_last(sub)
+            engine = self._engine(sub)
             tasks = engine.tasks([(i, 0) for i in range(len(which))])
         except Exception:  # the plain fit says what is wrong, or gives the error score
             return [(None, (c, fold)) for c in which]
@@ -143,22 +143,11 @@ def _last(cv: CrossValidation, which: list[int], X: Any, fold: int) -> CrossVali
     """Return the search of the last step alone, on one fold."""
     name, last = cv.estimator.steps[-1]
     start = len(name) + 2
-    return CrossValidation(
-        clone(last) if hasattr(last, "fit") else last,
-        X,
-        cv.y,
-        [{k[start:]: v for k, v in cv.candidates[c].items() if k.startswith(f"{name}__")} for c in which],
-        [cv.splits[fold]],
-        cv.scorer,
-        {k[start:]: v for k, v in cv.fit_params.items()},
-        cv.score_params,
-        cv.error_score,
-        False,
-        cv.budget,
-        cv.jobs,
-        cv.limit,
-        stop=cv.stop,
-        metric=cv.metric,
-        deadline=cv.deadline,
-        labels=cv.labels,
+    return cv.reduced(
+        estimator=clone(last) if hasattr(last, "fit") else last,
+        X=X,
+        candidates=[{k[start:]: v for k, v in cv.candidates[c].items() if k.startswith(f"{name}__")} for c in which],
+        splits=[cv.splits[fold]],
+        fit_params={k[start:]: v for k, v in cv.fit_params.items()},
+        train_scores=False,
     )

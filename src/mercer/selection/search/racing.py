@@ -31,7 +31,7 @@ def search(cv: CrossValidation, metric: Any, exhaustive: bool, by_values: bool) 
     Parameters
     ----------
     cv
-        The search; what is found is kept there.
+        The search, which keeps the outcomes.
     metric
         What decides which candidates go on.
     exhaustive
@@ -164,7 +164,7 @@ class Race:
         return [c for c, mean in zip(alive, means, strict=True) if mean >= means[best] - _HOPELESS * noise]
 
     def _score(self, candidate: int, fold: int) -> float:
-        return self.cv.found[candidate, fold].score(self.metric)
+        return self.cv.outcomes[candidate, fold].score(self.metric)
 
 
 # -- successive halving: all candidates on few samples, the best third on three times as many --------------
@@ -204,17 +204,18 @@ class Halving:
             sub = self._round(np.sort(self.order[:size]), alive)
             search(sub, self.metric, True, by_values)
             cv.plan, cv.late = sub.plan, sub.late
-            if cv.found and (sub.late or cv.stop.is_set()):
+            if cv.outcomes and (sub.late or cv.stop.is_set()):
                 return
             self.samples.append(size)
             self.candidates.append(len(alive))
-            for (c, fold), outcome in sub.found.items():
-                cv.found[alive[c], fold] = outcome
+            for (c, fold), outcome in sub.outcomes.items():
+                cv.outcomes[alive[c], fold] = outcome
                 cv.rounds[alive[c]] = (i, size)
             if cv.stopped():
                 return
             means = [
-                np.mean([sub.found[c, f].score(self.metric) for f in range(len(sub.splits))]) for c in range(len(alive))
+                np.mean([sub.outcomes[c, f].score(self.metric) for f in range(len(sub.splits))])
+                for c in range(len(alive))
             ]
             best = np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")[: -(-len(alive) // _FACTOR)]
             alive = [alive[c] for c in np.sort(best)]
@@ -236,23 +237,13 @@ class Halving:
         place[rows] = np.arange(len(rows))
         splits = [tuple(at[at >= 0] for at in (place[train], place[test])) for train, test in cv.splits]
         X, y = (cv.X, cv.y) if len(rows) == len(self.order) else cv.part(rows)
-        return CrossValidation(
-            cv.estimator,
-            X,
-            y,
-            [cv.candidates[c] for c in which],
-            splits,  # type: ignore[arg-type]
-            cv.scorer,
-            _check_method_params(cv.X, cv.fit_params, rows),
-            _check_method_params(cv.X, cv.score_params, rows),
-            cv.error_score,
-            cv.train_scores,
-            cv.budget,
-            cv.jobs,
-            cv.limit,
-            stop=cv.stop,
-            metric=cv.metric,
-            deadline=cv.deadline,
+        return cv.reduced(
+            X=X,
+            y=y,
+            candidates=[cv.candidates[c] for c in which],
+            splits=splits,
+            fit_params=_check_method_params(cv.X, cv.fit_params, rows),
+            score_params=_check_method_params(cv.X, cv.score_params, rows),
             labels=None if cv.labels is None else cv.labels[rows],
         )
 

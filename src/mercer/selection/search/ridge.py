@@ -86,7 +86,7 @@ class Ridges:
         except Exception:  # the plain fit says what is wrong, or gives the error score
             for fold, which in task[1].items():
                 for c in which:
-                    if (c, fold) not in self.cv.found and not self.cv.stopped():
+                    if (c, fold) not in self.cv.outcomes and not self.cv.stopped():
                         self.cv.keep((c, fold), self.cv.trial((c, fold)))
 
 
@@ -175,7 +175,7 @@ class AlphaPath:
                 return np.asarray(cho_solve(factor, V.T, check_finite=False).T)
 
             # (K + alpha) x = b is (1 + (alpha - middle) M) u = b with M the inverse and x = M u.
-            _, found, residuals = krylov(
+            _, solved, residuals = krylov(
                 inverse,
                 self.B.T[:, at] * root,
                 np.ones(len(some)),
@@ -184,7 +184,7 @@ class AlphaPath:
                 _INVERSE_PRODUCTS,
             )
             X[:, some] = 0.0
-            X[:, some[:, None], at] = found
+            X[:, some[:, None], at] = solved
             good = (residuals <= self.tol).all(axis=0)
             done[some[good]] = True
             if not good.all():

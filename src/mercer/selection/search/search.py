@@ -206,7 +206,7 @@ class KernelSearchCV(GridSearchCV):
         self._search(validation, metric)
         fill_failed(validation)
         self.cv_results_ = table(validation)
-        first = next(iter(validation.found.values())).test
+        first = next(iter(validation.outcomes.values())).test
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
@@ -215,7 +215,7 @@ class KernelSearchCV(GridSearchCV):
         if self.interrupted_:
             why = "was interrupted" if validation.stop.is_set() else f"reached its time limit of {self.time_limit:g} s"
             warn(
-                f"the search {why} after {len(validation.found)} of {validation.count} fits; the best of the "
+                f"the search {why} after {len(validation.outcomes)} of {validation.count} fits; the best of the "
                 "candidates seen so far is kept.",
                 ConvergenceWarning,
             )
@@ -262,7 +262,7 @@ class KernelSearchCV(GridSearchCV):
                     search(validation, metric, bool(self.exhaustive), by_values)
         except KeyboardInterrupt:
             validation.stop.set()
-        if validation.stop.is_set() and not validation.found:
+        if validation.stop.is_set() and not validation.outcomes:
             raise KeyboardInterrupt
         self.plan_ = validation.plan
         self._stopped = validation.stop.is_set()
@@ -312,10 +312,10 @@ def table(validation: CrossValidation) -> dict[str, Any]:
         _spread(results, name, _filled(validation, shape, lambda o, name=name: getattr(o, name)))
     results |= _parameters(validation.candidates)
     results["params"] = validation.candidates
-    first = next(iter(validation.found.values())).test
+    first = next(iter(validation.outcomes.values())).test
     names: list[Any] = list(first) if isinstance(first, dict) else [None]
     seen = np.zeros(shape, bool)
-    for cell in validation.found:
+    for cell in validation.outcomes:
         seen[cell] = True
     rounds = np.array([validation.rounds.get(c, (0, 0)) for c in range(shape[0])])
     if validation.rounds:
@@ -339,7 +339,7 @@ def table(validation: CrossValidation) -> dict[str, Any]:
 
 def _filled(validation: CrossValidation, shape: tuple[int, int], of: Any) -> np.ndarray:
     values = np.full(shape, np.nan)
-    for cell, outcome in validation.found.items():
+    for cell, outcome in validation.outcomes.items():
         values[cell] = of(outcome)
     return values
 
@@ -418,10 +418,10 @@ def watching(verbose: int, validation: CrossValidation, metric: Any) -> Iterator
 
         def tell(cell: tuple[int, int], outcome: Outcome) -> None:
             nonlocal best
-            found = outcome.test
-            if isinstance(found, dict):
-                found = found.get(metric, next(iter(found.values())))
-            scores.setdefault(cell[0], []).append(float(found))
+            score = outcome.test
+            if isinstance(score, dict):
+                score = score.get(metric, next(iter(score.values())))
+            scores.setdefault(cell[0], []).append(float(score))
             mean = float(np.mean(scores[cell[0]]))
             if mean > best[0]:
                 shown = ", ".join(
