@@ -1,6 +1,7 @@
 """While a fit runs: limits, interruptions, progress, callbacks, warm starts, checkpoints, parameters."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,8 +55,7 @@ def test_time_runs_out():
 
 def test_an_interruption_leaves_a_model(monkeypatch):
     def interrupting(problems, control):
-        control.report = lambda progress: (_ for _ in ()).throw(KeyboardInterrupt)
-        return solve(problems, control)
+        return solve(problems, replace(control, report=lambda progress: (_ for _ in ()).throw(KeyboardInterrupt)))
 
     solve = base.solve
     monkeypatch.setattr(base, "solve", interrupting)

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -34,6 +34,23 @@ def test_cancelling_comes_before_every_limit():
     assert not control.cancelled
     control.cancel()
     assert control.exhausted(5) == "interrupted"
+
+
+def test_a_control_is_a_value():
+    control = Control(tol=1e-3)
+    with pytest.raises(FrozenInstanceError):
+        control.tol = 1e-6
+    assert replace(control, tol=1e-6).tol == 1e-6
+    assert control.tol == 1e-3
+
+
+def test_copies_are_cancelled_together():
+    control = Control()
+    part = replace(control, tol=1e-6, max_iter=7)
+    part.cancel()
+    assert control.cancelled
+    assert control.exhausted(0) == "interrupted"
+    assert not Control().cancelled
 
 
 def test_time_passes():

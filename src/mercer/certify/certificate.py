@@ -7,7 +7,50 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-_STATIONARY = "stationary point"  # where a solver comes to its end without duality
+
+class Stop:
+    """Why solvers stop, in the words of certificates."""
+
+    CONVERGED = "converged"
+    STATIONARY = "stationary point"  # the end of a solver where there is no duality
+    INTERRUPTED = "interrupted"
+    CALLBACK = "stopped by the callback"
+    CALLER = "stopped by the caller"  # the same, as linear models and ridge regression put it
+    LISTENER = "stopped by its listener"  # the same, as descents put it
+    FLOOR = "at the limit of float64"
+    LARGE_GAP = "the gap is larger than tol"
+    ROUNDING = "rounding errors"
+
+    @classmethod
+    def rounding(cls, what: str) -> str:
+        """Return the reason where rounding has ended a run, with what was seen of it."""
+        return f"{cls.ROUNDING}: {what}"
+
+    @staticmethod
+    def steps(max_iter: int) -> str:
+        """Return the reason where a run has taken all of its steps."""
+        return f"max_iter={max_iter} reached"
+
+    @staticmethod
+    def time(limit: float) -> str:
+        """Return the reason where a run has taken all of its time."""
+        return f"time_limit={limit:g} s reached"
+
+
+def relative_gap(gap: float, primal: float, dual: float) -> float:
+    """Return a gap, mostly what primal - dual is beyond rounding, in units of the larger objective.
+
+    0 where it is none; infinite where an objective is infinite or no number.
+
+    Examples
+    --------
+    >>> relative_gap(1.0, 10.0, 9.0), relative_gap(-1.0, 9.0, 10.0), relative_gap(1.0, float("inf"), 0.0)
+    (0.1, 0.0, inf)
+    """
+    if gap <= 0:
+        return 0.0
+    size = max(abs(primal), abs(dual))
+    return gap / size if 0 < size < math.inf else math.inf
 
 
 @dataclass(frozen=True)
@@ -57,7 +100,7 @@ class Certificate:
     seconds: float = 0.0
     rounding: float = 0.0
     precision: str = "float64"
-    stopped: str = "converged"
+    stopped: str = Stop.CONVERGED
     stationary: str = ""
     parts: tuple[Certificate, ...] = ()
     check: Callable[..., Certificate] | None = field(default=None, repr=False, compare=False)
@@ -70,10 +113,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """The gap beyond rounding, in units of the larger objective; 0 where there is none."""
-        gap, size = self.gap - self.rounding, max(abs(self.primal), abs(self.dual))
-        if gap <= 0:
-            return 0.0
-        return gap / size if size < math.inf else math.inf  # also where an objective is not a number
+        return relative_gap(self.gap - self.rounding, self.primal, self.dual)
 
     @property
     def converged(self) -> bool:
@@ -83,7 +123,7 @@ class Certificate:
     @property
     def finished(self) -> bool:
         """Whether the solver came to its end: at the minimum, or at a stationary point."""
-        return self.stopped in ("converged", _STATIONARY)
+        return self.stopped in (Stop.CONVERGED, Stop.STATIONARY)
 
     def verify(self, X: Any, y: Any = None, **weights: Any) -> Certificate:
         """Recompute the certificate in float64 from the training data, by code the solver does not share.
@@ -125,13 +165,13 @@ def without_duality(claim: Certificate, why: str) -> Certificate:
     """
     if not why:
         return claim
-    return replace(claim, stationary=why, stopped=_STATIONARY if claim.stopped == "converged" else claim.stopped)
+    return replace(claim, stationary=why, stopped=Stop.STATIONARY if claim.stopped == Stop.CONVERGED else claim.stopped)
 
 
 def combined(parts: list[Certificate], **changes: Any) -> Certificate:
     """Return one certificate for several independent problems: objectives add up, residuals do not."""
     first = parts[0]
-    others = sorted((p for p in parts if p.stopped != "converged"), key=lambda p: p.finished)  # the unfinished first
+    others = sorted((p for p in parts if p.stopped != Stop.CONVERGED), key=lambda p: p.finished)  # the unfinished first
     return Certificate(
         primal=math.fsum(p.primal for p in parts),
         dual=math.fsum(p.dual for p in parts),
@@ -142,7 +182,7 @@ def combined(parts: list[Certificate], **changes: Any) -> Certificate:
         seconds=changes.pop("seconds", sum(p.seconds for p in parts)),
         rounding=math.fsum(p.rounding for p in parts),
         precision="float32" if any(p.precision == "float32" for p in parts) else "float64",
-        stopped=others[0].stopped if others else "converged",
+        stopped=others[0].stopped if others else Stop.CONVERGED,
         stationary=next((p.stationary for p in parts if p.stationary), ""),
         parts=tuple(parts) if len(parts) > 1 else (),
         **changes,

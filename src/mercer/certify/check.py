@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer.certify.certificate import Certificate, without_duality
+from mercer.certify.certificate import Certificate, Stop, without_duality
 from mercer.certify.positive import why_indefinite
 from mercer.certify.values import diagonal, product
 from mercer.kernels import Kernel
@@ -132,7 +132,7 @@ def check_svm(
         seconds=time.perf_counter() - started,
         rounding=_rounding(diagonal(kernel, X), b, np.where(np.isinf(u), p, u) + np.where(np.isinf(v), m, v)),
     )
-    found = found if found.converged else replace(found, stopped="the gap is larger than tol")
+    found = found if found.converged else replace(found, stopped=Stop.LARGE_GAP)
     return without_duality(found, why_indefinite(kernel, X))
 
 

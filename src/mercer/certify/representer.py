@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certify.certificate import Certificate, without_duality
+from mercer.certify.certificate import Certificate, Stop, without_duality
 from mercer.certify.positive import why_indefinite
 from mercer.certify.values import diagonal, product
 from mercer.features.combine import exact_features
@@ -90,7 +90,7 @@ def check_representer(
     if not found.converged and case.by_features():
         found, why = case.certificate(strength, tol)
     found = replace(found, seconds=time.perf_counter() - started)
-    found = found if found.converged else replace(found, stopped="the gap is larger than tol")
+    found = found if found.converged else replace(found, stopped=Stop.LARGE_GAP)
     return without_duality(found, why_indefinite(kernel, X) or why)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.certify import Stop
 from mercer.machine.warn import warn
 
 
@@ -29,8 +30,17 @@ class Progress:
 
 
 @dataclass
+class Signals:
+    """Messages between the parts of one fit, possibly in several threads: copies of a `Control` share them."""
+
+    cancelled: bool = False  # somebody wants every part to return what it has
+    folder_seen: bool = False  # the checkpoint's folder has been looked at
+    warned: bool = False  # of the checkpoint
+
+
+@dataclass(frozen=True)
 class Control:
-    """The limits of a run.
+    """The limits of a run. Parts of it get copies with other limits (`dataclasses.replace`).
 
     Parameters
     ----------
@@ -57,14 +67,12 @@ class Control:
     precision: str = "auto"
     every: float = 5.0
     started: float = field(default_factory=time.perf_counter)
-    cancelled: bool = False  # set from another thread by an interruption
-    warned: list[str] = field(default_factory=list)  # of the checkpoint; copies, for parts of the fit, share the list
-    begun: bool = False  # whether there has been a look at the checkpoint's folder, as in copies
+    signals: Signals = field(default_factory=Signals, repr=False)
 
     def __post_init__(self) -> None:
-        if self.checkpoint is None or self.begun:
+        if self.checkpoint is None or self.signals.folder_seen:
             return
-        self.begun = True
+        self.signals.folder_seen = True
         folder, name = os.path.split(os.path.realpath(self.checkpoint))
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"there is no folder {folder!r} for the checkpoint {name!r}; make it.")
@@ -78,25 +86,30 @@ class Control:
         """How long the run has taken so far."""
         return time.perf_counter() - self.started
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody has called `cancel`, on this control or on a copy."""
+        return self.signals.cancelled
+
     def exhausted(self, steps: int) -> str | None:
         """Return which limit has been reached, if one has."""
         if self.cancelled:
-            return "interrupted"
+            return Stop.INTERRUPTED
         if 0 <= self.max_iter <= steps:
-            return f"max_iter={self.max_iter} reached"
+            return Stop.steps(self.max_iter)
         if self.time_limit is not None and self.seconds >= self.time_limit:
-            return f"time_limit={self.time_limit:g} s reached"
+            return Stop.time(self.time_limit)
         return None
 
     def warn_of_checkpoint(self, why: str) -> None:
         """Warn, once per fit, that the fit goes on but another could not go on from its checkpoint."""
-        if not self.warned:
-            self.warned.append(f"the checkpoint {str(self.checkpoint)!r} {why}; the fit goes on without it.")
-            warn(self.warned[0])
+        if not self.signals.warned:
+            self.signals.warned = True
+            warn(f"the checkpoint {str(self.checkpoint)!r} {why}; the fit goes on without it.")
 
     def cancel(self) -> None:
-        """Ask every run under this control to return what it has."""
-        self.cancelled = True
+        """Ask every run under this control, or under a copy of it, to return what it has."""
+        self.signals.cancelled = True
 
     def tell(self, **where: Any) -> bool:
         """Report progress; return whether the listener asks to stop."""

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -220,8 +221,7 @@ def test_an_interruption_leaves_a_model(model, monkeypatch):
         def interrupt(progress):
             raise KeyboardInterrupt
 
-        control.report = interrupt
-        return solve(problem, control, solver)
+        return solve(problem, replace(control, report=interrupt), solver)
 
     solve = representer.solve
     monkeypatch.setattr(representer, "solve", interrupting)

@@ -27,7 +27,7 @@ from mercer.losses import (
     Squared,
     SquaredNorm,
 )
-from mercer.solvers.history import HISTORY
+from mercer.solvers.run import HISTORY
 
 X, LABELS = make_moons(120, noise=0.2, random_state=0)
 RNG = np.random.default_rng(0)

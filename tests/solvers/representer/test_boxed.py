@@ -11,14 +11,14 @@ from mercer.kernels import RBF
 from mercer.losses import Absolute, EpsilonInsensitive, Hinge, PerceptronLoss, Pinball
 from mercer.solvers.control import Control
 from mercer.solvers.representer.boxed import dual_of, solve_boxed
-from mercer.solvers.representer.journal import Journal
+from mercer.solvers.run import Run
 
 LOSSES = [Absolute(), Pinball(0.2), EpsilonInsensitive(0.3), Hinge(), PerceptronLoss()]
 
 
 def run(loss, X, y, weights, intercept, strength, tol=1e-9, start=None):
     boxed = dual_of(Gram(RBF(1.0), X), y, loss, weights, intercept, strength, start)
-    return solve_boxed(boxed, Journal(Control(tol=tol)), tol), boxed.dual
+    return solve_boxed(boxed, Run(control := Control(tol=tol)), control), boxed.dual
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -82,6 +82,6 @@ def test_truths_far_from_0_lose_no_digits(loss):
 def test_the_history_tells_the_primal():
     X, y = conic.draw(Hinge(), 0, 60)
     boxed = dual_of(Gram(RBF(0.3), X), y, Hinge(), np.ones(60), True, 1e-2)
-    journal = Journal(Control(tol=1e-6))
-    point = solve_boxed(boxed, journal, 1e-6)
-    assert journal.history[-1][1] == pytest.approx(point.primal, rel=1e-5)
+    course = Run(Control(tol=1e-6))
+    point = solve_boxed(boxed, course, course.control)
+    assert course.history[-1][1] == pytest.approx(point.primal, rel=1e-5)

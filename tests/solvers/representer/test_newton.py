@@ -23,9 +23,9 @@ from mercer.losses import (
 )
 from mercer.solvers.control import Control
 from mercer.solvers.representer import newton, squared_norm
-from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.newton import Newton
 from mercer.solvers.representer.squared_norm import Task
+from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 
 QUADRATIC = [SquaredHinge(), SquaredEpsilonInsensitive(0.2), Huber(0.3), Expectile(0.8), SmoothedHinge(0.5)]
@@ -36,8 +36,8 @@ def run(loss, X, y, strength, kernel=None, intercept=True, tol=1e-10, start=None
     gram = Gram(kernel or RBF(1.0), X)
     control = Control(tol=tol, **limits)
     task = Task(Systems(gram, control, method=method), y, loss, np.ones(len(y)), intercept, strength, start, b)
-    journal = Journal(control, (y,))
-    return Newton(task, journal).run(tol), journal
+    course = Run(control, (y,))
+    return Newton(task, course).run(tol), course
 
 
 @pytest.mark.parametrize("loss", QUADRATIC, ids=repr)
@@ -45,9 +45,9 @@ def run(loss, X, y, strength, kernel=None, intercept=True, tol=1e-10, start=None
 @given(seed=st.integers(0, 10**6), strength=st.sampled_from([1e-4, 1e-2, 1.0, 100.0]), intercept=st.booleans())
 def test_piecewise_quadratic_losses_end_after_finitely_many_steps(loss, seed, strength, intercept):
     X, y = conic.draw(loss, seed, 25)
-    point, journal = run(loss, X, y, strength, intercept=intercept)
+    point, course = run(loss, X, y, strength, intercept=intercept)
     assert point.stopped == "converged"
-    assert journal.steps <= 80
+    assert course.steps <= 80
     again, after = run(loss, X, y, strength, intercept=intercept, start=point.a)
     assert after.steps <= 1
     assert again.gap <= 1e-9 * max(again.primal, 1e-300) + again.rounding
@@ -110,9 +110,9 @@ def test_a_run_is_interrupted_wherever_it_is(monkeypatch):
         return before(self, *args, **options)
 
     monkeypatch.setattr(Systems, "solve", solve)
-    point, journal = run(Logistic(), X, y, 1e-6)
+    point, course = run(Logistic(), X, y, 1e-6)
     assert point.stopped == "interrupted"
-    assert journal.control.cancelled
+    assert course.control.cancelled
     assert np.isfinite(point.gap)
 
 
@@ -130,10 +130,10 @@ def test_no_curvature_anywhere_is_no_obstacle():
 def test_curvatures_of_any_size(loss, size):
     X, y = conic.draw(loss, 0, 20)
     start = size * np.random.default_rng(0).normal(size=20)
-    point, journal = run(loss, X, y, 0.01, start=start)
+    point, course = run(loss, X, y, 0.01, start=start)
     assert point.stopped == "converged"
     assert point.primal == pytest.approx(run(loss, X, y, 0.01)[0].primal, rel=1e-8)
-    assert journal.steps < 200
+    assert course.steps < 200
 
 
 @pytest.mark.parametrize("label", [1.0, -1.0])
@@ -171,13 +171,13 @@ class Cauchy:
 def test_a_loss_that_is_not_convex_goes_down_to_a_stationary_point(seed, strength, intercept):
     X, y = conic.draw(Cauchy(), seed, 20)
     y[::5] += 10.0
-    point, journal = run(Cauchy(), X, y, strength, intercept=intercept, tol=1e-8)
+    point, course = run(Cauchy(), X, y, strength, intercept=intercept, tol=1e-8)
     assert point.stopped == "converged"
     assert point.primal <= np.log1p((y) ** 2).sum() + 1e-9
     K = np.asarray(Gram(RBF(1.0), X).dense())
     gradient = K @ (strength * point.a + Cauchy().derivative(y, point.f + point.b))
     assert np.abs(gradient).max() <= 1e-2
-    primal = np.array(journal.history)[:, 1]
+    primal = np.array(course.history)[:, 1]
     assert (np.diff(primal) <= 1e-6 * np.abs(primal[:-1])).all()
 
 
@@ -210,7 +210,7 @@ def test_a_product_shows_how_far_the_dual_point_is(monkeypatch):
     a = exact.a - 1e-3 * y  # rows that had no coefficient have one of the wrong sign
     task = Task(Systems(gram, control), y, SquaredHinge(), np.ones(300), False, strength, a)
     monkeypatch.setattr(newton, "_CHEAP", 0)
-    solver = Newton(task, Journal(control, (y,)))
+    solver = Newton(task, Run(control, (y,)))
     loose, tight = solver._look(0.0, product=False), solver._look(0.0)
     assert tight.gap < 0.9 * loose.gap
     K = gram.dense()

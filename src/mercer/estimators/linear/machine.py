@@ -19,12 +19,12 @@ from mercer.estimators.shared.parameters import Unnecessary, is_real, warn_unnec
 from mercer.estimators.shared.progress import CallbackSupportMixin, listening, with_callbacks
 from mercer.estimators.shared.ranges import finite
 from mercer.solvers.control import Control, warn_unfinished
-from mercer.solvers.history import history_table
 from mercer.solvers.linear.crammer_singer import Classes, solve_crammer_singer
 from mercer.solvers.linear.problem import LinearProblem, LinearSolution
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.verify import check_crammer_singer, check_linear
+from mercer.solvers.run import history_table
 
 _STRIP = 2**15  # rows whose values are computed at a time where X has to be converted
 

@@ -18,9 +18,9 @@ from mercer.estimators.shared.ranges import finite, whole_fit
 from mercer.estimators.svm.machine import Recheck
 from mercer.machine.budget import Budget
 from mercer.solvers.control import Control, warn_unfinished
-from mercer.solvers.history import history_table
 from mercer.solvers.linear.ridge import CentredRows, solve_linear_ridge
 from mercer.solvers.linear.verify import check_ridge
+from mercer.solvers.run import history_table
 
 _TYPES = [np.float64, np.float32]
 _THEIRS = ("svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")  # scikit-learn's ways to the same w

@@ -16,9 +16,9 @@ from mercer.estimators.shared.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
-from mercer.solvers.history import history_table
 from mercer.solvers.online.iterate import Vector
 from mercer.solvers.online.pegasos import Watched, objectives, pegasos
+from mercer.solvers.run import history_table
 
 
 class Pegasos(OnlineClassifier):

@@ -14,9 +14,9 @@ from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary
 from mercer.estimators.shared.ranges import whole_fit
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
-from mercer.solvers.history import history_table
 from mercer.solvers.online.iterate import Coefficients, Vector
 from mercer.solvers.online.perceptron import Mistakes, perceptron
+from mercer.solvers.run import history_table
 
 
 class Perceptron(OnlineClassifier):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,8 +23,8 @@ from mercer.kernels import Linear
 from mercer.losses import Squared, SquaredNorm
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
-from mercer.solvers.history import history_table
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
+from mercer.solvers.run import history_table
 
 _FAR = 1e140  # as in `mercer.solvers.systems.ridge`
 
@@ -103,7 +103,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         found: list[Minimiser] = []
         for number, part in enumerate(parts):
             if self.checkpoint is not None and len(parts) > 1:
-                control.checkpoint = Path(f"{self.checkpoint}.{number}")
+                control = replace(control, checkpoint=Path(f"{self.checkpoint}.{number}"))
             intercept = bool(self.fit_intercept)
             problem = Representer(gram, part.y, part.loss, part.penalty, part.weights, intercept)
             start = starts[number] if starts is not None and len(starts) == len(parts) else None

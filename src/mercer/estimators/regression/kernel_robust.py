@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -196,7 +197,9 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             part.loss = Huber(float(self.delta) * self.scale_)
             found = self._each(gram, [part], control, starts)
             starts = [found[0].coefficients]
-            control.checkpoint = None  # the next rounds are other problems, and begin near their solutions
+            control = replace(
+                control, checkpoint=None
+            )  # the next rounds are other problems, and begin near their solutions
             scale = _spread(target - found[0].values, weights, self.scale_)
             if abs(scale - self.scale_) <= _SETTLED * self.scale_ or control.exhausted(0) is not None:
                 break

@@ -29,7 +29,7 @@ from mercer.solvers.gp.likelihood import Evidence, fill, unit_of_claims
 from mercer.solvers.gp.posterior import ByFactor, ByGradients, Posterior
 from mercer.solvers.gp.search import Tuned
 from mercer.solvers.gp.space import Space
-from mercer.solvers.history import HISTORY
+from mercer.solvers.run import HISTORY
 from mercer.solvers.systems.inverse import inverse_diagonal
 
 _SMALL = 1 << 25  # bytes that are within any budget

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mercer.points import Points
 from mercer.solvers import plan, solve
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.dual.problem import Solution, SVMDual
-from mercer.solvers.history import history_table
+from mercer.solvers.run import history_table
 
 _COPIES = 256 * 2**20  # bytes of training points, cut out for the class pairs, that are held at a time
 
@@ -51,7 +51,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelData):
             gram = self._gram(training)
             for number, (begin, end) in enumerate(self._batches(training, statements)):
                 if self.checkpoint is not None and len(statements) > 1:
-                    control.checkpoint = Path(f"{self.checkpoint}.{number}")
+                    control = replace(control, checkpoint=Path(f"{self.checkpoint}.{number}"))
                 problems = [
                     SVMDual(gram, rows=s.rows, classes=s.classes, **{**s.terms, **starts[begin + i]})
                     for i, s in enumerate(statements[begin:end])

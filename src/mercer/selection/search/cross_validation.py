@@ -48,7 +48,7 @@ class Outcome:
         return float(self.test[metric] if isinstance(self.test, dict) else self.test)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Watched(Control):
     """The limits of a fit that ends when its search is stopped, and that stops it where Ctrl-C has reached the fit."""
 

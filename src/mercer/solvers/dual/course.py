@@ -15,7 +15,7 @@ from mercer.solvers.dual.matrix import Cached, Held, Matrix, Streamed, give_back
 from mercer.solvers.dual.planning import Method
 from mercer.solvers.dual.problem import Solution, SVMDual
 from mercer.solvers.dual.state import Bounds, State, dot
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 CHUNK = 200_000  # SMO steps between two looks at the clock
 _SETTLED = 0.05

@@ -21,7 +21,7 @@ from mercer.solvers.dual.course import CHUNK, FLOOR, Course
 from mercer.solvers.dual.planning import Method
 from mercer.solvers.dual.problem import SVMDual
 from mercer.solvers.dual.state import State, dot
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 _SMALLEST = 1536  # points of a working set, if there are as many
 _EARLY = 5.0  # times the first target: the violation from which on points rest where the free ones are many

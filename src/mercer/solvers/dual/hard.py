@@ -35,7 +35,7 @@ from mercer.solvers.dual.hulls import (
 from mercer.solvers.dual.planning import WHOLE, method
 from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
 from mercer.solvers.dual.whole import Whole
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUGH = 1e-2  # the gap at which a rung shows whether its bound matters
@@ -132,8 +132,6 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
         cap = bound / size if size > 0 else bound
         soft = replace(soft, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
         solution = solve_soft(soft, ours)
-        if ours.cancelled:
-            control.cancel()
         claim = solution.certificate
         ended = claim.stopped == "stopped by the callback" or control.exhausted(claim.iterations) is not None
         if ended or (claim.stopped == "converged" and not _reached(solution, cap)):
@@ -290,25 +288,19 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
     A solution below its bounds is the hard-margin solution. Dual values only grow with the bounds, and each is a lower
     bound of |w|^2 / 2: where even the largest bounds are reached, no margin wider than 2 / sqrt(2 D) exists.
     """
-    solution, file = None, control.checkpoint
+    solution = None
     for rung, bound in enumerate(_LADDER):
         cap = bound / size if size > 0 else bound
         soft = replace(problem, upper=np.minimum(problem.upper, cap), lower=np.minimum(problem.lower, cap))
         if solution is not None:
             soft.plus, soft.minus = solution.plus, solution.minus
         # The bounds are far away, so that slacks are dear: what misses the margin is a small part of the gap.
-        control.checkpoint = _file(control, rung)
-        asked = control.tol
-        try:
-            control.tol = max(asked, _ROUGH) if rung else asked  # enough to see whether a bound is reached
-            solution = solve_soft(soft, control)
-            control.tol = asked
-            if solution.certificate.tol > asked and not _reached(solution, cap):
-                soft.plus, soft.minus = solution.plus, solution.minus
-                solution = solve_soft(soft, control)
-        finally:
-            control.tol = asked
-            control.checkpoint = file
+        ours = replace(control, checkpoint=_file(control, rung))
+        tol = max(control.tol, _ROUGH) if rung else control.tol  # enough to see whether a bound is reached
+        solution = solve_soft(soft, replace(ours, tol=tol))
+        if tol > control.tol and not _reached(solution, cap):
+            soft.plus, soft.minus = solution.plus, solution.minus
+            solution = solve_soft(soft, ours)
         if not _reached(solution, cap) or solution.certificate.stopped == "interrupted":
             return _certified(solution, y, problem.offset != "none")
         if bound == _LADDER[0] and len(y) > WHOLE:
@@ -345,17 +337,14 @@ def _require_separable_part(problem: SVMDual, solution: Solution, control: Contr
         return
     gram = Gram(problem.gram.kernel, problem.points().take(part), budget=problem.gram.given_budget)
     cut = SVMDual(gram, -y, problem.upper[part], problem.lower[part], offset=problem.offset)
-    ours = replace(control, checkpoint=None, tol=max(control.tol, 1e-3))
     try:
-        solve_hard(cut, ours)
+        solve_hard(cut, replace(control, checkpoint=None, tol=max(control.tol, 1e-3)))
     except Infeasible as found:
         if found.coefficients is not None:
             b = np.zeros(n)
             b[part] = found.coefficients
             found.coefficients = b
         raise
-    if ours.cancelled:
-        control.cancel()
 
 
 def _certified(solution: Solution, y: np.ndarray, shift: bool) -> Solution:

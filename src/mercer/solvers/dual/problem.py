@@ -10,7 +10,7 @@ import numpy as np
 from mercer.certify import Certificate
 from mercer.gram import Gram
 from mercer.points import Points
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 Offset = Literal["free", "split", "none"]
 

@@ -20,7 +20,7 @@ from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.matrix import give_back, hidden_gap, hides, scratch
 from mercer.solvers.dual.planning import WHOLE, method
 from mercer.solvers.dual.problem import Solution, SVMDual
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 _AT_ONCE = 20_000  # problems between two looks at the limits
 _VECTORS = ("linear", "upper", "lower", "width", "plus", "minus")  # of a problem

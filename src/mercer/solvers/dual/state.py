@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer import _core
+from mercer.certify import relative_gap
 from mercer.solvers.control import check_vector
 from mercer.solvers.dual.problem import SVMDual
 
@@ -46,10 +47,7 @@ class Bounds(NamedTuple):
     @property
     def relative_gap(self) -> float:
         """The gap beyond rounding in units of the larger objective; infinite while the primal is."""
-        gap, size = self.primal - self.dual - self.rounding, max(abs(self.primal), abs(self.dual))
-        if gap <= 0:
-            return 0.0
-        return gap / size if size < math.inf else math.inf
+        return relative_gap(self.primal - self.dual - self.rounding, self.primal, self.dual)
 
 
 class State:

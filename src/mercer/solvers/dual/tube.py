@@ -21,7 +21,7 @@ from mercer.solvers.dual.course import FLOOR
 from mercer.solvers.dual.hard import holds, inner_products, matrix, pivoted_factor
 from mercer.solvers.dual.planning import WHOLE
 from mercer.solvers.dual.problem import Infeasible, Solution, SVMDual
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 _EPS = float(np.finfo(np.float64).eps)
 _PATIENCE = 3  # exchanges of points on the edge that are not much fewer than those before

@@ -370,13 +370,11 @@ def by_decomposition(problem: LinearProblem, state: State, control: Control, tol
     problem, state, control, tol
         As for `interior_point`.
     """
-    ours = replace(control, tol=tol)
+    most = control.max_iter
     if exact(problem.rows):
         steps = _STEPS * (problem.rows.shape[0] + 100)
-        ours.max_iter = steps if control.max_iter < 0 else min(steps, control.max_iter)
-    (solution,) = solve([_dual(problem, _gram(problem.rows), None)], ours)
-    if ours.cancelled:
-        control.cancel()
+        most = steps if most < 0 else min(steps, most)
+    (solution,) = solve([_dual(problem, _gram(problem.rows), None)], replace(control, tol=tol, max_iter=most))
     found = _state(problem, solution)
     state.v, state.alpha, state.steps, state.gap = found.v, found.alpha, state.steps + found.steps, found.gap
     state.method, state.stopped = found.method, found.stopped

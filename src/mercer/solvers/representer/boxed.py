@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual.many import solve
 from mercer.solvers.dual.planning import plan as plan_svm
 from mercer.solvers.dual.problem import SVMDual
-from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.squared_norm import EPS, Point
+from mercer.solvers.run import Run
 
 _FAR = 1e100  # a bound that no coefficient reaches, in units of the linear terms
 
@@ -113,17 +113,15 @@ def describe(dual: SVMDual, control: Control, why: str) -> str:
     return f"the SVM solver on the dual ({plan_svm([dual], control)[:-1]}): {why}."
 
 
-def solve_boxed(boxed: Boxed, journal: Journal, tol: float) -> Point:
-    """Solve the dual to a relative gap of `tol`; the multipliers are u = -strength a."""
-    control, strength, unit = journal.control, boxed.strength, boxed.unit
-    asked = control.tol, control.max_iter
-    try:
-        control.tol = tol
-        if control.max_iter >= 0:
-            control.max_iter = max(0, control.max_iter - journal.steps)
-        done = solve([boxed.dual], control)[0]
-    finally:
-        control.tol, control.max_iter = asked
+def solve_boxed(boxed: Boxed, run: Run, control: Control) -> Point:
+    """Solve the dual to a relative gap of `control.tol`; the multipliers are u = -strength a.
+
+    `control` is that of the run but for the tolerance, and perhaps the checkpoint.
+    """
+    strength, unit = boxed.strength, boxed.unit
+    if control.max_iter >= 0:
+        control = replace(control, max_iter=max(0, control.max_iter - run.steps))
+    done = solve([boxed.dual], control)[0]
     claim = done.certificate
 
     def scaled(value: float) -> float:
@@ -133,11 +131,11 @@ def solve_boxed(boxed: Boxed, journal: Journal, tol: float) -> Point:
     f = (done.values - done.offset) * unit
     with np.errstate(over="ignore"):
         square = float(a @ f)
-    begun = journal.steps
-    journal.steps += claim.iterations
+    begun = run.steps
+    run.steps += claim.iterations
     for row in done.history:
         at = begun + row.steps
-        journal.history.append(row._replace(steps=at, primal=scaled(row.primal), dual=scaled(row.dual)))
+        run.history.append(row._replace(steps=at, primal=scaled(row.primal), dual=scaled(row.dual)))
     primal, dual_value = scaled(claim.primal), scaled(claim.dual)
     rounding = scaled(claim.rounding) + 4.0 * EPS * abs(primal)
     return Point(

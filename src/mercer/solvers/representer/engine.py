@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.certify import Certificate, without_duality
+from mercer.certify import Stop, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.losses.squared import Squared
@@ -19,11 +19,11 @@ from mercer.machine.threads import one_thread_each, within_limit
 from mercer.machine.warn import warn
 from mercer.solvers.control import Control
 from mercer.solvers.representer import boxed, multinomial, newton
-from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.penalised import Search
 from mercer.solvers.representer.problem import Minimiser, Representer
 from mercer.solvers.representer.proximal import solve_proximal
-from mercer.solvers.representer.squared_norm import EPS, Point, Task
+from mercer.solvers.representer.squared_norm import EPS, Point, Task, checkpoint, note
+from mercer.solvers.run import Run
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 from mercer.solvers.systems.system import Systems
 
@@ -127,14 +127,21 @@ class _Engine:
         self.problem, self.control, self.chosen = problem, control, chosen
         self.squared = _squared(problem.penalty)
         identity = (problem.y, problem.mass, problem.gram.kernel, problem.loss, problem.penalty, problem.intercept)
-        self.journal = Journal(control, identity)
+        self.progress = Run(control, identity)
         self.systems: Systems | None = None
         self.a, self.b = problem.start, 0.0
         self.first: float | None = None  # the strength of a checkpoint
         self.own_file = not (chosen == "dual" and self.squared)  # the SVM solver has its own kind
         shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
-        if self.own_file and (saved := self.journal.read(shape)) is not None:
-            self.a, self.b, self.first = saved
+        saved = self.progress.restore(a=shape, b=shape[1:], strength=()) if self.own_file else None
+        if saved is not None:
+            self.a, self.b, self.first = (
+                saved["a"],
+                saved["b"] if shape[1:] else float(saved["b"]),
+                float(saved["strength"]),
+            )
+            if self.first <= 0:
+                raise self.progress.refusal(f"holds a strength that no run leaves: {self.first:g} is not above 0")
 
     def run(self) -> Minimiser:
         """Return the minimiser, or the best so far when a limit is reached."""
@@ -142,7 +149,7 @@ class _Engine:
         if self.squared:
             point = self.minimise(self._positive(float(penalty.strength)), control.tol)
             return self._finish(point, point.primal, point.primal - point.gap, point.rounding, "")
-        search = Search(penalty, self.minimise, control.tol, self.journal, self._zero, self.first)
+        search = Search(penalty, self.minimise, control.tol, self.progress, self._zero, self.first)
         return self._finish(*search.run(), "" if search.convex else "the penalty is not convex")
 
     def _positive(self, strength: float) -> float:
@@ -154,7 +161,7 @@ class _Engine:
 
     def minimise(self, strength: float, tol: float) -> Point:
         """Solve the squared-norm problem of this strength, from the last solution on."""
-        problem, journal, chosen = self.problem, self.journal, self.chosen
+        problem, run, chosen = self.problem, self.progress, self.chosen
         if chosen == "dual":
             point = self._dual(strength, max(tol, 0.05 * self.control.tol))
         else:
@@ -168,11 +175,11 @@ class _Engine:
             )
             again = int(not self.squared)  # the search must see the norm move with the strength
             if chosen == "multinomial":
-                point = multinomial.Multinomial(task, journal, problem.classes or 1).run(tol, again)
+                point = multinomial.Multinomial(task, run, problem.classes or 1).run(tol, again)
             elif chosen == "proximal":
-                point = solve_proximal(task, journal, tol)
+                point = solve_proximal(task, run, tol)
             else:
-                point = newton.Newton(task, journal).run(tol, at_least=again)
+                point = newton.Newton(task, run).run(tol, at_least=again)
         self.a, self.b = point.a, point.b
         return point
 
@@ -193,14 +200,8 @@ class _Engine:
     def _dual(self, strength: float, tol: float) -> Point:
         problem, control = self.problem, self.control
         parts = (problem.gram, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a)
-        dual = boxed.dual_of(*parts)
-        file = control.checkpoint
-        if self.own_file:
-            control.checkpoint = None
-        try:
-            return boxed.solve_boxed(dual, self.journal, tol)
-        finally:
-            control.checkpoint = file
+        file = None if self.own_file else control.checkpoint
+        return boxed.solve_boxed(boxed.dual_of(*parts), self.progress, replace(control, tol=tol, checkpoint=file))
 
     def _zero(self, point: Point) -> Point:
         """Return f = 0 with the offset that is best for it."""
@@ -210,36 +211,27 @@ class _Engine:
         b = _best_constant(losses, point.b)
         return replace(point, a=a, f=a.copy(), b=b, loss=losses.total(a + b), square=0.0)
 
-    def _finish(self, point: Point, primal: float, dual: float, rounding: float, note: str, why: str = "") -> Minimiser:
-        control, journal = self.control, self.journal
+    def _finish(self, point: Point, primal: float, dual: float, rounding: float, text: str, why: str = "") -> Minimiser:
+        run = self.progress
         if not getattr(self.problem.loss, "convex", True):
             why = "the loss is not convex"
-        claim = Certificate(
+        claim = run.certificate(
             primal,
             dual,
             point.kkt,
-            control.tol,
-            point.solver + note,
-            journal.steps,
-            control.seconds,
-            rounding + 2.0 * EPS * abs(primal),
-            point.precision,
+            point.solver + text,
             point.stopped,
+            otherwise=Stop.LARGE_GAP,
+            rounding=rounding + 2.0 * EPS * abs(primal),
+            precision=point.precision,
         )
-        if claim.converged:
-            claim = replace(claim, stopped="converged")
-        elif claim.stopped == "converged":
-            claim = replace(claim, stopped="the gap is larger than tol")
         claim = without_duality(claim, why)
         if self.own_file:
-            if claim.finished:
-                journal.remove()
-            else:
-                journal.write(point.a, point.b, point.strength)
-        if not journal.history:
-            journal.note(primal, claim.relative_gap, point.a, point.b, point.strength)
+            run.end(claim.finished, **checkpoint(point.a, point.b, point.strength))
+        if not run.history:
+            note(run, primal, claim.relative_gap, point.a, point.b, point.strength)
         b = float(point.b) if np.ndim(point.b) == 0 else point.b
-        return Minimiser(point.a, b, point.f + point.b, claim, journal.history, point.strength, self.systems)
+        return Minimiser(point.a, b, point.f + point.b, claim, run.history, point.strength, self.systems)
 
 
 def _ridge(problem: Representer, control: Control) -> Minimiser:

@@ -7,10 +7,11 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer.certify import Stop
 from mercer.losses.numeric import curvature
 from mercer.machine.budget import readable
-from mercer.solvers.representer.journal import FLOOR, Journal
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
+from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few, note
+from mercer.solvers.run import Run
 from mercer.solvers.systems.pivoted import Pivoted
 
 _CORE, _MOST = 400, 3000  # rows of the preconditioner's matrix, classes times rank: at first, and at most
@@ -51,9 +52,9 @@ class Multinomial:
     matrix with F F' in the place of K.
     """
 
-    def __init__(self, task: Task, journal: Journal, k: int) -> None:
+    def __init__(self, task: Task, run: Run, k: int) -> None:
         assert task.systems is not None
-        self.task, self.journal, self.systems = task, journal, task.systems
+        self.task, self.progress, self.systems = task, run, task.systems
         n = len(task)
         self.A = np.zeros((n, k)) if task.a is None else np.array(task.a, dtype=np.float64)
         self.F = self.systems.product(self.A) if self.A.any() else np.zeros((n, k))
@@ -67,20 +68,20 @@ class Multinomial:
 
     def run(self, tol: float, at_least: int = 0) -> Point:
         """Return the minimiser to a relative gap of `tol`, after so many steps at least, or the best before a limit."""
-        task, journal = self.task, self.journal
+        task, run = self.task, self.progress
         stopped: str | None = None
         hold_few(self.systems)
         fresh = False  # whether F is a product of float64 values with A, not a sum of steps
         best: Point | None = None
-        idle, bound, begun = 0, -math.inf, journal.steps
+        idle, bound, begun = 0, -math.inf, run.steps
         try:
             while True:
                 point = self._look()
-                journal.note(point.primal, point.relative_gap, self.A, self.b, task.strength)
-                taken = journal.steps - begun >= at_least or point.gap == 0
+                note(run, point.primal, point.relative_gap, self.A, self.b, task.strength)
+                taken = run.steps - begun >= at_least or point.gap == 0
                 if taken and point.relative_gap <= tol:
                     if fresh:
-                        stopped, best = "converged", point
+                        stopped, best = Stop.CONVERGED, point
                         break
                     fresh = True
                     self.F = self.systems.product(self.A, precise=True)
@@ -97,17 +98,17 @@ class Multinomial:
                 ):
                     self.forcing = max(0.1 * self.forcing, 1e-12)  # close by, only inexact steps make slow progress
                 best = point
-                if (stopped := journal.limit()) is not None:
+                if (stopped := run.limit()) is not None:
                     break
-                if idle >= _IDLE or journal.steps >= _STEPS:
-                    stopped = FLOOR
+                if idle >= _IDLE or run.steps >= _STEPS:
+                    stopped = Stop.FLOOR
                     break
                 self._step(point, tol)
                 fresh = False
-                journal.steps += 1
+                run.steps += 1
         except KeyboardInterrupt:
-            journal.control.cancel()
-            stopped = "interrupted"
+            run.control.cancel()
+            stopped = Stop.INTERRUPTED
             if best is None:
                 best = self._look()
         best.gap = min(best.gap, best.primal - bound)
@@ -251,7 +252,7 @@ class Multinomial:
         for count in range(_INNER):
             if count == _MANY and self.rank < self._pivoted.most:
                 self.rank, self._low = 2 * self.rank, None  # from the next system on
-            if not rho > enough or self.journal.control.cancelled:
+            if not rho > enough or self.progress.control.cancelled:
                 break
             image = strength * direction + down(self.systems.product(up(direction)))
             curve = float(np.vdot(direction, image))

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.machine.budget import readable
 from mercer.solvers.representer.directions import ROUGH, Directions
-from mercer.solvers.representer.journal import FLOOR, Journal
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few
+from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few, note
+from mercer.solvers.run import Run
 
 EXACT = 2500  # points up to which each Newton system is factorised
 _FORCING = 3e-2  # the relative residual to which the first systems are solved, otherwise
@@ -46,14 +47,14 @@ class Newton:
     ----------
     task
         The problem. If its loss is not convex the method descends to a stationary point.
-    journal
-        Limits, history, checkpoint.
+    run
+        Limits, history, checkpoint; `progress` of the solver.
     name
         How the solver calls itself in certificates.
     """
 
-    def __init__(self, task: Task, journal: Journal, name: str = "Newton") -> None:
-        self.task, self.journal, self.name = task, journal, name
+    def __init__(self, task: Task, run: Run, name: str = "Newton") -> None:
+        self.task, self.progress, self.name = task, run, name
         assert task.systems is not None
         self.systems = task.systems
         hold_few(task.systems)
@@ -82,19 +83,19 @@ class Newton:
             if stopped == _STRUGGLES:
                 self._aside = True
                 for strength in self._ladder():
-                    if self.journal.limit() is not None:
+                    if self.progress.limit() is not None:
                         break
                     self.task = replace(task, strength=strength)
                     self._descend(1e-2, 0.0)
                 self.task, self._aside = task, False
                 point, stopped = self._descend(tol, enough)
         except KeyboardInterrupt:
-            self.journal.control.cancel()
-            stopped = "interrupted"
+            self.progress.control.cancel()
+            stopped = Stop.INTERRUPTED
             self.task = task
             self.f = self.systems.product(self.a)
             point = self._look(tol)
-        point.stopped = "converged" if point.relative_gap <= tol else stopped
+        point.stopped = Stop.CONVERGED if point.relative_gap <= tol else stopped
         point.solver = self.name
         return point
 
@@ -115,27 +116,27 @@ class Newton:
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the line search comes back from infinity
     def _descend(self, tol: float, enough: float, at_least: int = 0, may_struggle: bool = False) -> tuple[Point, str]:
         """Take Newton steps until the gap is small enough, a limit is reached, or nothing moves any more."""
-        task, journal = self.task, self.journal
+        task, run = self.task, self.progress
         self._short, self._last = 0, math.inf
         best = self._look(tol)
         point: Point | None = best
-        bound, lowest, idle, begun = best.primal - best.gap, best.primal, 0, journal.steps
+        bound, lowest, idle, begun = best.primal - best.gap, best.primal, 0, run.steps
         while True:
             if point is not None:
-                taken = journal.steps - begun >= at_least or point.gap == 0
+                taken = run.steps - begun >= at_least or point.gap == 0
                 if taken and (point.relative_gap <= tol or point.gap <= enough):
                     if self._trusted():
-                        return point, "converged"
+                        return point, Stop.CONVERGED
                     point = self._look(tol)
                     continue
                 better = point.gap < 0.9 * best.gap or point.primal < lowest - 1e-9 * abs(lowest)
                 idle = 0 if better else idle + 1
                 lowest, best = min(lowest, point.primal), min(best, point, key=lambda p: p.gap)
                 bound = max(bound, point.primal - point.gap)
-            stopped = journal.limit()
+            stopped = run.limit()
             if stopped is None and idle >= _IDLE:
-                stopped = FLOOR
-            if stopped is None and journal.steps - begun >= _STEPS:
+                stopped = Stop.FLOOR
+            if stopped is None and run.steps - begun >= _STEPS:
                 stopped = f"{_STEPS} Newton steps"
             if stopped is not None:
                 if point is None or point.gap > best.gap:
@@ -148,13 +149,13 @@ class Newton:
             if may_struggle and task.convex and self._short >= _SHORT:
                 return best, _STRUGGLES
             predicted = self._step()
-            journal.steps += 1
-            near = predicted <= 4.0 * max(tol * abs(self.value), enough) or journal.steps % 10 == 0
+            run.steps += 1
+            near = predicted <= 4.0 * max(tol * abs(self.value), enough) or run.steps % 10 == 0
             point = self._look(tol, product=near or predicted <= 0)
             if not math.isfinite(point.gap) or not (near or len(task) <= _CHEAP or point.relative_gap <= tol):
                 point = None  # too far for more than an estimate
             gap = point.relative_gap if point is not None else predicted / max(abs(self.value), 1e-300)
-            journal.note(self.value, gap, self.a, self.b, task.strength, keep=not self._aside)
+            note(run, self.value, gap, self.a, self.b, task.strength, keep=not self._aside)
 
     def _begin_again(self) -> None:
         self.a, self.f, self.b = np.zeros_like(self.a), np.zeros_like(self.f), 0.0

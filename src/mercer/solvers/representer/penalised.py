@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.certify import Stop, relative_gap
 from mercer.machine.lazy import cached_property
-from mercer.solvers.representer.journal import Journal
 from mercer.solvers.representer.squared_norm import EPS, Point
+from mercer.solvers.run import Run
 
 _SOLVES = 80
 _STALE = 5  # looks on one side of the root in a row, after which the other end of the bracket is not believed
@@ -39,7 +40,7 @@ class Search:
         From a strength and a relative gap to a point.
     tol
         The relative gap to reach.
-    journal
+    progress
         Limits and history.
     zero
         From a point to the best one with f = 0.
@@ -52,12 +53,12 @@ class Search:
         penalty: Any,
         minimise: Callable[[float, float], Point],
         tol: float,
-        journal: Journal,
+        progress: Run,
         zero: Callable[[Point], Point],
         first: float | None = None,
     ) -> None:
         self.penalty, self._minimise, self.tol = penalty, minimise, tol
-        self.journal, self.zero, self.first = journal, zero, first
+        self.progress, self.zero, self.first = progress, zero, first
         self.radius = getattr(penalty, "radius", None)
         self.solves = 0
         self._first_loss: float | None = None
@@ -74,8 +75,8 @@ class Search:
         stopped = self._bracket(start)
         assert self.best is not None
         point, primal, dual, rounding = self.best
-        reached = "converged" if self._good else stopped or point.stopped
-        if not self._good and reached == "converged":
+        reached = Stop.CONVERGED if self._good else stopped or point.stopped
+        if not self._good and reached == Stop.CONVERGED:
             reached = "the search over the strength has ended"
         text = f"; strength {point.strength:.3g} of the equivalent squared norm, {self.solves} solves"
         if self.radius is not None and math.sqrt(max(point.square, 0.0)) < (1 - 1e-3) * self.radius:
@@ -131,7 +132,7 @@ class Search:
                 excess = -math.inf
             elif t == 0:
                 excess = -math.inf if slope > 0 else math.inf
-        limit = self.journal.limit() is not None or point.stopped == "interrupted"
+        limit = self.progress.limit() is not None or point.stopped == Stop.INTERRUPTED
         if limit and self.best is None:  # outside of the ball, but all there is
             self.best = (point, math.inf, -math.inf, 0.0)
         return point, excess, self._good or limit
@@ -142,8 +143,7 @@ class Search:
         if self.best is None:
             return False
         _, primal, dual, rounding = self.best
-        size = max(abs(primal), abs(dual))
-        return size < math.inf and primal - dual - rounding <= self.tol * size
+        return relative_gap(primal - dual - rounding, primal, dual) <= self.tol
 
     def _judge(self, point: Point, t: float) -> None:
         """Keep the point if its gap for R is the smallest so far."""
@@ -188,7 +188,7 @@ class Search:
         for _ in range(_SOLVES):
             point, excess, done = self._try(math.exp(x))
             if done:
-                return self.journal.limit()
+                return self.progress.limit()
             if self._first_loss is None:
                 self._first_loss = self.zero(point).loss
             if (
@@ -241,7 +241,7 @@ class Search:
         primal = none.loss + self._value(0.0)
         dual = -point.conjugates - self._conjugate(s)
         rounding = point.rounding + 8.0 * EPS * abs(none.loss)
-        small = primal - dual - rounding <= self.tol * max(abs(primal), abs(dual)) < math.inf
+        small = relative_gap(primal - dual - rounding, primal, dual) <= self.tol
         if small or self.best is None or not primal - dual >= self.best[1] - self.best[2]:
             self.best = (none, primal, dual, rounding)
 
@@ -261,17 +261,17 @@ class Search:
         middle = math.log(start)
         for x in middle + np.linspace(math.log(1e6), -math.log(1e8), _SCAN):
             objective(float(x))
-            if self.journal.limit() is not None:
+            if self.progress.limit() is not None:
                 break
         tried.sort(key=lambda row: row[0])
         at = min(range(len(tried)), key=lambda i: tried[i][1])
         low, high = tried[max(at - 1, 0)][0], tried[min(at + 1, len(tried) - 1)][0]
         golden = 0.5 * (math.sqrt(5.0) - 1.0)
         x, z = high - golden * (high - low), low + golden * (high - low)
-        if self.journal.limit() is None and low < high:
+        if self.progress.limit() is None and low < high:
             fx, fz = objective(x), objective(z)
             for _ in range(30):
-                if high - low < 1e-4 or self.journal.limit() is not None:
+                if high - low < 1e-4 or self.progress.limit() is not None:
                     break
                 if fx <= fz:
                     high, z, fz = z, x, fx

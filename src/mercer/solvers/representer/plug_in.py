@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from mercer.certify import Certificate
+from mercer.certify import Stop, relative_gap
 from mercer.gram import Gram
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.problem import Solution
-from mercer.solvers.history import Row
+from mercer.solvers.run import Run
 
 _SHRINK = 0.1  # factor of the smoothing from one stage to the next
 _SMALLEST = 1e-14  # smoothing below which rounding decides
@@ -74,30 +73,28 @@ class _Descent:
     """The state of the run: coefficients a and their product with K."""
 
     def __init__(self, gram: Gram, y: np.ndarray, C: np.ndarray, control: Control) -> None:
-        self.gram, self.y, self.C, self.control = gram, y, C, control
+        self.gram, self.y, self.C, self.progress = gram, y, C, Run(control, callback=Stop.LISTENER)
         self.a = np.zeros(len(y))
         self.Ka = np.zeros(len(y))
-        self.steps = 0
-        self.history: list[Row] = []
         self.last = self.a  # the last minimiser of a quadratic piece
         self.best = self._claim(self.a)
 
     def run(self) -> Solution:
         """Shrink the smoothing until the gap is small enough."""
-        h, idle = 0.5, 0
+        run, h, idle = self.progress, 0.5, 0
         stopped: str | None = None
         while stopped is None:
             stopped = self._newton(h)
             idle = 0 if self._improve(h) else idle + 1
-            gap = _relative(*self.best[1:])
-            support = int(np.count_nonzero(self.best[0]))
-            self.history.append(Row(self.steps, *self.best[1:], gap, support, self.control.seconds))
-            if gap <= self.control.tol:
-                stopped = "converged"
-            elif self.control.tell(iteration=self.steps, gap=gap, dual=self.best[2], support=support):
-                stopped = stopped or "stopped by its listener"
-            elif h < _SMALLEST or idle == _IDLE:
-                stopped = stopped or "the gap is at the level of rounding"
+            alpha, primal, dual = self.best
+            gap = relative_gap(primal - dual, primal, dual)
+            run.note(primal, dual, gap, int(np.count_nonzero(alpha)))
+            if gap <= run.control.tol:
+                stopped = Stop.CONVERGED
+            elif stopped is None:
+                stopped = run.limit()
+            if stopped is None and (h < _SMALLEST or idle == _IDLE):
+                stopped = "the gap is at the level of rounding"
             h *= _SHRINK
         return self._solution(stopped)
 
@@ -106,7 +103,7 @@ class _Descent:
         width = 2.0 * h / self.C
         seen: tuple[bytes, bytes] | None = None
         for _ in range(_STEPS):
-            if limit := self.control.exhausted(self.steps):
+            if limit := self.progress.limit():
                 return limit
             margin = self.y * self.Ka
             inside = margin < 1.0 - h
@@ -126,7 +123,7 @@ class _Descent:
                 break
             self.a += t * d
             self.Ka += t * Kd
-            self.steps += 1
+            self.progress.steps += 1
             seen = pieces if t == 1.0 else None
         return None
 
@@ -197,21 +194,9 @@ class _Descent:
         r = self.y * values - 1.0
         tiny = 1e-12 * self.C
         kkt = np.maximum(np.where(alpha > tiny, r, 0.0), np.where(alpha < self.C - tiny, -r, 0.0))
-        certificate = Certificate(
-            primal,
-            dual,
-            float(kkt.max(initial=0.0)),
-            self.control.tol,
-            solver="Newton on the primal with a smoothed hinge",
-            iterations=self.steps,
-            seconds=self.control.seconds,
-            precision=str(self.gram.dtype),
-            stopped=stopped,
+        solver, precision = "Newton on the primal with a smoothed hinge", str(self.gram.dtype)
+        certificate = self.progress.certificate(
+            primal, dual, float(kkt.max(initial=0.0)), solver, stopped, precision=precision
         )
         plus, minus = np.where(self.y > 0, alpha, 0.0), np.where(self.y < 0, alpha, 0.0)
-        return Solution(plus, minus, 0.0, values, certificate, history=self.history)
-
-
-def _relative(primal: float, dual: float) -> float:
-    size = max(abs(primal), abs(dual))
-    return 0.0 if size == 0 else (primal - dual) / size if math.isfinite(size) else math.inf
+        return Solution(plus, minus, 0.0, values, certificate, history=self.progress.history)

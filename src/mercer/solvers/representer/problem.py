@@ -12,7 +12,7 @@ from mercer.gram import Gram
 from mercer.losses.base import check_elementwise
 from mercer.losses.penalties import SquaredNorm
 from mercer.solvers.control import check_vector
-from mercer.solvers.history import Row
+from mercer.solvers.run import Row
 
 
 @dataclass

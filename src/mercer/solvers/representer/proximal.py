@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.solvers.representer.journal import FLOOR, Journal
+from mercer.certify import Stop
 from mercer.solvers.representer.newton import Newton
-from mercer.solvers.representer.squared_norm import EPS, Point, Task
+from mercer.solvers.representer.squared_norm import EPS, Point, Task, note
+from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 
 _ROUNDS = 300
@@ -82,7 +83,7 @@ class Envelope:
         return self.rho * np.where((share > 1e-9) & (self.weights > 0), share, 0.0)
 
 
-def solve_proximal(task: Task, journal: Journal, tol: float) -> Point:
+def solve_proximal(task: Task, run: Run, tol: float) -> Point:
     r"""Minimise by the method of multipliers, each of its problems by Newton steps on envelopes of the losses.
 
     Split v = K a + b from its copy g, on which the losses act; then, in turn, minimise the augmented Lagrangian over
@@ -100,31 +101,31 @@ def solve_proximal(task: Task, journal: Journal, tol: float) -> Point:
     multipliers, rho = -strength * a, _steepness(task, f + b)
     best: Point | None = None
     last = math.inf
-    stopped = FLOOR
+    stopped = Stop.FLOOR
     idle = 0
     for _ in range(_ROUNDS):
         envelope = Envelope(task.loss, task.y, task.weights, multipliers / rho, rho)
         inner = Task(task.systems, task.y, envelope, np.ones(n), task.intercept, strength, a, b)
         share = 0.1 * min(tol * abs(best.primal), best.gap) if best is not None else 0.0
-        quiet = journal.part()
+        quiet = Run(run.control, quiet=True, steps=run.steps)
         try:
             found = Newton(inner, quiet).run(1e-3 if best is None else 1e-14, share)
             point = _judged(task, task.systems, envelope, found)
         except KeyboardInterrupt:
             if best is None:
                 raise
-            journal.control.cancel()
-            stopped = "interrupted"
+            run.control.cancel()
+            stopped = Stop.INTERRUPTED
             break
-        journal.steps = max(journal.steps + 1, quiet.steps)
+        run.steps = max(run.steps + 1, quiet.steps)
         a, b = found.a, found.b
         idle = 0 if best is None or point.gap < 0.9 * best.gap else idle + 1
         best = point if best is None or point.gap < best.gap else best
-        journal.note(point.primal, point.relative_gap, a, b, strength)
+        note(run, point.primal, point.relative_gap, a, b, strength)
         if point.relative_gap <= tol:
-            best, stopped = point, "converged"
+            best, stopped = point, Stop.CONVERGED
             break
-        if (limit := journal.limit()) is not None:
+        if (limit := run.limit()) is not None:
             stopped = limit
             break
         if idle >= _IDLE:

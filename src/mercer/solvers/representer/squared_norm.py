@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.certify import Stop, relative_gap
 from mercer.losses.numeric import curvature
+from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 
 EPS = float(np.finfo(np.float64).eps)
@@ -33,6 +35,18 @@ def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:
     """
     parts = np.abs(a.T) * lengths
     return EPS * strength * float(parts.sum()) * float(np.linalg.norm(parts))
+
+
+def note(run: Run, primal: float, gap: float, a: np.ndarray, b: Any, strength: float, keep: bool = True) -> None:
+    """Tell where a run stands that has coefficients a, an offset b and a relative gap; see `Run.note`."""
+    support = int(np.count_nonzero(a.any(axis=1) if a.ndim == 2 else a))
+    dual = primal - gap * abs(primal) if gap < math.inf else -math.inf
+    run.note(primal, dual, gap, support, keep, **checkpoint(a, b, strength))
+
+
+def checkpoint(a: np.ndarray, b: Any, strength: float) -> dict[str, Any]:
+    """Return what another run needs to go on."""
+    return {"a": a, "b": np.broadcast_to(b, a.shape[1:]), "strength": strength}
 
 
 @dataclass
@@ -249,7 +263,7 @@ class Point:
     rounding: float
     strength: float
     solver: str = ""
-    stopped: str = "converged"
+    stopped: str = Stop.CONVERGED
     precision: str = "float64"
 
     @property
@@ -260,7 +274,5 @@ class Point:
     @property
     def relative_gap(self) -> float:
         """The gap beyond rounding, in units of the larger objective."""
-        gap, size = self.gap - self.rounding, max(abs(self.primal), abs(self.primal - self.gap))
-        if gap <= 0:
-            return 0.0
-        return gap / size if size < math.inf else math.inf
+        primal = self.primal
+        return relative_gap(self.gap - self.rounding, primal, primal - self.gap)

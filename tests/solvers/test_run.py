@@ -6,7 +6,7 @@ from sklearn.base import is_classifier
 
 import mercer
 from mercer.estimators import SVC
-from mercer.solvers.history import HISTORY, history_table
+from mercer.solvers.run import HISTORY, history_table
 from models import CLASSES, X, Y
 
 MACHINES = [
