@@ -38,6 +38,7 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
     Examples
     --------
     >>> import numpy as np
+    >>> from mercer.selection.automatic.kernels import look_at
     >>> Z = np.array([["to be"], ["or not"]], dtype=object)
     >>> [c.family for c in mixed_list(look_at(Z, strings=[(0, "text")]), Z)]
     ['words', 'letters', 'words and letters']
