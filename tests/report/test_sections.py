@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from mercer import AutoRegressor
-from mercer.report.machine import Clock, Machine
+from mercer.machine.clock import Clock
+from mercer.report.machine import Machine
 from mercer.report.sections.columns import averaged, depend, dependence_figures, groups, measure
 from mercer.report.sections.data import data_section, sketch
 from mercer.report.sections.errors import errors_section, interval

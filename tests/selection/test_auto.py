@@ -39,11 +39,11 @@ from mercer import (
 )
 from mercer.points.sets import sequences
 from mercer.selection.automatic import search as auto_search
-from mercer.selection.automatic.kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
-from mercer.selection.automatic.regressor import conformal_quantiles
+from mercer.selection.automatic.kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at
+from mercer.selection.automatic.models import conformal_quantiles
 from mercer.selection.automatic.search import folds, sample
-from mercer.selection.search.known import known
-from mercer.selection.search.ways import Race
+from mercer.selection.automatic.strings import mixed_list, tabulated
+from mercer.selection.search.racing import Race
 from strings_table import notes
 
 FEW = [RBF(1.0), RBF(3.0), "0.1 * Linear()"]
@@ -724,7 +724,7 @@ def test_known_values_change_nothing():
     for kind, y in ((AutoClassifier, labels), (AutoRegressor, target)):
         shared = kind(cv=3).fit(table, y)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(auto_search, "known", lambda X, kernels, strings, budget: (X, kernels))
+            patch.setattr(auto_search, "tabulated", lambda X, kernels, strings, budget: (X, kernels))
             apart = kind(cv=3).fit(table, y)
         assert shared.kernel_ == apart.kernel_
         np.testing.assert_allclose(shared.results_["mean_test_score"], apart.results_["mean_test_score"], atol=1e-6)
@@ -735,11 +735,11 @@ def test_known_values_within_the_budget_only():
     table, _, _ = notes(60)
     Z = table[["age", "gene"]].to_numpy(dtype=object)
     k = RBF(1.0).on([0]) + GappedKmers().on([1])
-    rows, (same,) = known(Z, [k], [1], None)
+    rows, (same,) = tabulated(Z, [k], [1], None)
     np.testing.assert_array_equal(same(rows), k(Z))
     np.testing.assert_array_equal(same(rows[:9], rows[9:]), k(Z[:9], Z[9:]))
     assert same.proof().status == k.proof().status
-    assert known(Z, [k], [1], 8 * 60**2 * 4 - 1)[0] is Z
+    assert tabulated(Z, [k], [1], 8 * 60**2 * 4 - 1)[0] is Z
 
 
 def test_ordered_categories_are_learned_by_their_order():

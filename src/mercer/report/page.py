@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from mercer.machine.clock import Clock, pace
 from mercer.machine.files import placed
 from mercer.machine.words import brief, count, seconds
 from mercer.report.drawing.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
 from mercer.report.drawing.words import clip, number
-from mercer.report.machine import Clock, Machine, pace
+from mercer.report.machine import Machine
 from mercer.report.sections.columns import dependence_figures, importance_section, measure
 from mercer.report.sections.data import data_section
 from mercer.report.sections.errors import calibration_section, errors_section

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from mercer.machine.clock import Clock, pace
 from mercer.machine.words import count
-from mercer.report.machine import Clock, Machine, draw, pace
+from mercer.report.machine import Machine, draw
 
 
 @dataclass

@@ -1,11 +1,9 @@
 """Selection: which kernel, and how much of it (M14)."""
 
 from mercer.selection.automatic.account import Account
-from mercer.selection.automatic.call import auto
-from mercer.selection.automatic.choice import choose_kernel
-from mercer.selection.automatic.classifier import AutoClassifier
-from mercer.selection.automatic.regressor import AutoRegressor
-from mercer.selection.learning.learned import Learned
+from mercer.selection.automatic.auto import auto, choose_kernel
+from mercer.selection.automatic.models import AutoClassifier, AutoRegressor
+from mercer.selection.learning.learner import Learned
 from mercer.selection.learning.learning import learn_kernel
 from mercer.selection.learning.mixture import KernelMixture
 from mercer.selection.search.grids import default_grid, scales

@@ -61,10 +61,10 @@ def number(value: Any) -> float:
     (1234.0, 5.0, 12.0, nan, nan)
     """
     if isinstance(value, str):
-        found = _NUMBER.fullmatch(value.strip())
-        if not found or not any(c.isdigit() for c in found[2]) or (found[1] and found[2][0] in "+-"):
+        match = _NUMBER.fullmatch(value.strip())
+        if not match or not any(c.isdigit() for c in match[2]) or (match[1] and match[2][0] in "+-"):
             return math.nan
-        value = found[1] + found[2].replace(",", "")
+        value = match[1] + match[2].replace(",", "")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -124,10 +124,10 @@ def distinct(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
         codes, values = np.asarray(series.cat.codes), list(series.cat.categories)
     else:
         try:
-            codes, found = pd.factorize(series)
+            codes, uniques = pd.factorize(series)
         except TypeError:  # lists and dictionaries cannot be compared
-            codes, found = pd.factorize(np.array([None if _nothing(v) else repr(v) for v in series], dtype=object))
-        values = list(found)
+            codes, uniques = pd.factorize(np.array([None if _nothing(v) else repr(v) for v in series], dtype=object))
+        values = list(uniques)
     gone = np.array([*(is_missing(v) for v in values), True], dtype=bool)
     return np.where(gone[codes], -1, codes), values
 
@@ -157,11 +157,11 @@ def numbers(series: pd.Series, far: float = _FAR) -> Numbers:
         return Numbers(np.full(len(series), np.nan), int(there.sum()), example)
     codes, values = distinct(series)
     known = np.array([*map(number, values), np.nan], dtype=np.float64)
-    found = known[codes]
-    found[codes < 0] = np.nan
-    strange = (codes >= 0) & np.isnan(found)
+    cells = known[codes]
+    cells[codes < 0] = np.nan
+    strange = (codes >= 0) & np.isnan(cells)
     example = str(values[codes[np.argmax(strange)]]) if strange.any() else ""
-    return Numbers(_finite(found, far), int(strange.sum()), example)
+    return Numbers(_finite(cells, far), int(strange.sum()), example)
 
 
 def _finite(values: np.ndarray, far: float) -> np.ndarray:
@@ -192,6 +192,6 @@ def ranks(series: pd.Series, levels: list[str]) -> Numbers:
     """
     codes, called = names(series)
     place = {level: float(i) for i, level in enumerate(levels)}
-    found = np.array([*(place.get(c, np.nan) for c in called), np.nan])[codes]
-    strange = (codes >= 0) & np.isnan(found)
-    return Numbers(found, int(strange.sum()), called[codes[np.argmax(strange)]] if strange.any() else "")
+    places = np.array([*(place.get(c, np.nan) for c in called), np.nan])[codes]
+    strange = (codes >= 0) & np.isnan(places)
+    return Numbers(places, int(strange.sum()), called[codes[np.argmax(strange)]] if strange.any() else "")

@@ -24,7 +24,7 @@ _SEPARATORS = {"csv": ",;\t|", "tsv": "\t", "txt": ",;\t| "}
 _LOOK = 50  # lines by which the separator is chosen
 
 
-def batches(source: Source, separator: str, called: list[str]) -> Iterator[Any]:
+def delimited_batches(source: Source, separator: str, called: list[str]) -> Iterator[Any]:
     """Yield the rows as Arrow batches of texts, a megabyte at a time.
 
     Parameters
@@ -194,7 +194,7 @@ def _separator(text: str, candidates: str) -> str:
     return best
 
 
-def typed(table: Any, semicolons: bool) -> pd.DataFrame:
+def typed_text(table: Any, semicolons: bool) -> pd.DataFrame:
     """Return columns of texts as columns of numbers, where all of their cells are, and of texts.
 
     Parameters

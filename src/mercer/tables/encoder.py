@@ -13,8 +13,8 @@ from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import Composed, On
 from mercer.machine.warn import warn
 from mercer.machine.words import count
-from mercer.tables import kinds
 from mercer.tables.cells import ABSENT
+from mercer.tables.kinds import OBJECTS, encode_column, learn_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,10 +140,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "tails": self.tails,
             "texts": self.texts,
         }
-        self.columns_ = [kinds.learn(str(name), column, **asked) for name, column in table.items()]
+        self.columns_ = [learn_column(str(name), column, **asked) for name, column in table.items()]
         if not any(c["made"] for c in self.columns_):
-            rows = f"{len(table):,} sample{'s' * (len(table) != 1)}"
-            raise ValueError(f"there is nothing to learn from in {rows}: {' '.join(c['said'] for c in self.columns_)}")
+            said = " ".join(c["said"] for c in self.columns_)
+            raise ValueError(f"there is nothing to learn from in {count(len(table), 'sample')}: {said}")
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -162,13 +162,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         table = self._table(X, fitting=False)
         used = [c for c in self.columns_ if c["made"]]
-        objects = any(c["kind"] in kinds.OBJECTS for c in used)
+        objects = any(c["kind"] in OBJECTS for c in used)
         out = np.empty((len(table), sum(len(c["made"]) for c in used)), object if objects else np.float64)
         done = 0
         strange, missing = [], 0
         for state in used:
             width = len(state["made"])
-            out[:, done : done + width], wrong, example = kinds.encode(state, self._column(table, state["name"]))
+            out[:, done : done + width], wrong, example = encode_column(state, self._column(table, state["name"]))
             done += width
             missing += wrong
             if wrong:
@@ -219,23 +219,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             places = list(range(width))[chosen] if isinstance(chosen, slice) else list(chosen)
             fine = all(isinstance(i, int) and -width <= i < width for i in places)
             return On(kernel.base, self._called([i % width for i in places])) if fine else kernel
-        parts = {name: part for name, part in kernel._params().items() if isinstance(part, Kernel)}
+        parts = {name: part for name, part in kernel.get_params(deep=False).items() if isinstance(part, Kernel)}
         if not parts or isinstance(kernel, Composed):  # after a map there are no columns of the table
             return kernel
         return kernel.replace(**{name: self.named(part) for name, part in parts.items()})
 
     def _called(self, places: list[int]) -> list[str]:
         """Return names of columns of the result; of columns of the table that are there as a whole, theirs."""
-        found: list[str] = []
+        names: list[str] = []
         start, of = 0, set(places)
         for column in self.treatment_:
             own = range(start, start + len(column.made))
             start += len(column.made)
             if own and of.issuperset(own):
-                found.append(column.name)
+                names.append(column.name)
             else:
-                found += [column.made[i - own.start] for i in own if i in of]
-        return found
+                names += [column.made[i - own.start] for i in own if i in of]
+        return names
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the result.
@@ -305,7 +305,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _array(X: Any) -> np.ndarray:
     """Return an array of two dimensions, of numbers or of objects."""
-    found = check_array(X, dtype=None, ensure_all_finite=False, estimator="TableEncoder")
-    if found.dtype.kind in "US":
-        found = found.astype(object)
-    return np.asarray(found)
+    array = check_array(X, dtype=None, ensure_all_finite=False, estimator="TableEncoder")
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    return np.asarray(array)

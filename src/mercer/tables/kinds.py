@@ -8,29 +8,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.machine.words import count
-from mercer.tables import categories, dates, quantities
 from mercer.tables.cells import Numbers, are_missing, distinct, is_missing, names, number, numbers, ranks, shown
 from mercer.tables.cells import name as name_of
+from mercer.tables.encodings import (
+    encode_categories,
+    encode_dates,
+    encode_numbers,
+    format_of,
+    learn_categories,
+    learn_dates,
+    learn_numbers,
+    seconds,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Of the cells of a column of text, so many must be numbers for it to be one of numbers with a few slips.
-_MOSTLY = 0.95
-# A text that is new in every second row names the rows, or is prose; in few rows one cannot tell.
-_NAMING, _FEW = 0.5, 20
-# Prose has several words, and DNA long runs of few letters, in almost all cells.
-_WORDS, _BASES = 3, 8
+_MOSTLY = 0.95  # share of the cells of a column of text that are numbers, from which on the others are slips
+_NAMING = 0.5  # different texts per row, from which on they name or describe the rows
+_TELLING_ROWS = 20  # rows below which one cannot tell whether values name the rows
+_PROSE_WORDS = 3  # words of the median text, from which on texts are prose
+_DNA_LETTERS = 8  # letters of the shortest sequence of DNA
 _DNA = re.compile(r"[ACGTUNacgtun]+")
 _WORD = re.compile(r"\w\w+")
 OBJECTS = ("text", "sequence")  # kinds whose cells stay as they are, for kernels of strings
-_LISTED = 8  # levels of an ordered category that are named in a sentence
+_LISTED_LEVELS = 8  # levels of an ordered category that are named in a sentence
 _IDENTIFIER = re.compile(
     r"(?i:((row|record|case|line)[ _.]*)?(id|index|number|no|nr|#)|.+[ _.]id|unnamed: 0|column 1)|.+[a-z]I[Dd]"
 )
 
 
-def learn(
+def learn_column(
     name: str, series: pd.Series, *, scale: float, most: int, fewest: int, tails: str, texts: str
 ) -> dict[str, Any]:
     """Return how a column is encoded, as plain data: `name`, `kind`, `made` (columns), `said`, and what its kind needs.
@@ -49,13 +57,13 @@ def learn(
         codes, values = distinct(series)
         present = [values[i] for i in np.unique(codes[codes >= 0])]
         if any(np.isfinite(number(v)) for v in present if not isinstance(v, bool)):
-            found = numbers(series)
-            there = int((~np.isnan(found.values)).sum())
-            if there and there >= _MOSTLY * (there + found.wrong):
-                return _numbers(name, series, found, scale, tails)
+            cells = numbers(series)
+            there = int((~np.isnan(cells.values)).sum())
+            if there and there >= _MOSTLY * (there + cells.wrong):
+                return _numbers(name, series, cells, scale, tails)
         elif all(hasattr(v, "isoformat") and hasattr(v, "year") for v in present) and present:
             return _dates(name, series, "", scale)
-        how = dates.format_of(sorted(present, key=str))
+        how = format_of(sorted(present, key=str))
         if how is not None:
             return _dates(name, series, how, scale)
     codes, called = names(series)
@@ -64,22 +72,22 @@ def learn(
         return _constant(name, there, called[0] if called else None)
     if chosen and series.cat.ordered and len(called) > 1:
         return _ordered(name, series, scale)
-    if not chosen and there >= _FEW:
+    if not chosen and there >= _TELLING_ROWS:
         kind = _strings(called) if len(called) > min(most, _NAMING * there) else ""
         if kind and texts == "keep":
             return _kept(name, kind, called, there, len(codes) - there)
         if len(called) > _NAMING * there:
             why = f"{len(called):,} different texts in {there:,} rows name or describe the rows"
             return _dropped(name, "text", why)
-    return categories.learn(name, codes, called, scale, most, fewest)
+    return learn_categories(name, codes, called, scale, most, fewest)
 
 
 def _ordered(name: str, series: pd.Series, scale: float) -> dict[str, Any]:
     """Return the state of an ordered category: the ranks of its levels are numbers, of all levels that it declares."""
     levels = list(dict.fromkeys(name_of(level) for level in series.cat.categories if not is_missing(level)))
-    listed = " < ".join(levels if len(levels) <= _LISTED else [*levels[: _LISTED - 2], "...", levels[-1]])
+    listed = " < ".join(levels if len(levels) <= _LISTED_LEVELS else [*levels[: _LISTED_LEVELS - 2], "...", levels[-1]])
     called = f"{len(levels):,} levels in order ({listed}), their ranks as numbers"
-    state = quantities.learn(name, *ranks(series, levels), scale, "keep", called)
+    state = learn_numbers(name, *ranks(series, levels), scale, "keep", called)
     kind = "ordered category" if state["kind"] == "number" else state["kind"]
     return state | {"kind": kind, "levels": levels}
 
@@ -87,9 +95,9 @@ def _ordered(name: str, series: pd.Series, scale: float) -> dict[str, Any]:
 def _strings(called: list[str]) -> str:
     """Return what different texts are: "sequence" (of bases), "text" (prose), or "" for names."""
     mostly = (1 - _MOSTLY) * len(called)
-    if sum(len(text) < _BASES or _DNA.fullmatch(text) is None for text in called) <= mostly:
+    if sum(len(text) < _DNA_LETTERS or _DNA.fullmatch(text) is None for text in called) <= mostly:
         return "sequence"
-    return "text" if np.median([len(_WORD.findall(text)) for text in called]) >= _WORDS else ""
+    return "text" if np.median([len(_WORD.findall(text)) for text in called]) >= _PROSE_WORDS else ""
 
 
 def _kept(name: str, kind: str, called: list[str], there: int, gone: int) -> dict[str, Any]:
@@ -110,25 +118,25 @@ def _kept(name: str, kind: str, called: list[str], there: int, gone: int) -> dic
     return {"name": name, "kind": kind, "made": [name], "said": f"{said}."}
 
 
-def _numbers(name: str, series: pd.Series, found: Numbers, scale: float, tails: str) -> dict[str, Any]:
-    there = found.values[~np.isnan(found.values)]
+def _numbers(name: str, series: pd.Series, cells: Numbers, scale: float, tails: str) -> dict[str, Any]:
+    there = cells.values[~np.isnan(cells.values)]
     if not len(there) or there.min() == there.max():
-        if len(there) == len(found.values) or not len(there):
+        if len(there) == len(cells.values) or not len(there):
             return _constant(name, len(there), shown(there[0]) if len(there) else None)
-        codes = np.where(np.isnan(found.values), -1, 0)
-        return categories.learn(name, codes, [shown(there[0])], scale, 1, 1)
+        codes = np.where(np.isnan(cells.values), -1, 0)
+        return learn_categories(name, codes, [shown(there[0])], scale, 1, 1)
     whole = bool(np.all(there == np.floor(there)))
-    if whole and len(there) >= _FEW and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
+    if whole and len(there) >= _TELLING_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
         return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
-    return quantities.learn(name, *found, scale, tails)
+    return learn_numbers(name, *cells, scale, tails)
 
 
 def _dates(name: str, series: pd.Series, how: str, scale: float) -> dict[str, Any]:
-    times, _, _ = dates.seconds(series, how)
+    times, _, _ = seconds(series, how)
     there = times[~np.isnan(times)]
     if not len(there) or there.min() == there.max():
         return _constant(name, len(there), str(series.dropna().iloc[0]) if len(there) else None)
-    return dates.learn(name, times, how, scale)
+    return learn_dates(name, times, how, scale)
 
 
 def _constant(name: str, there: int, value: str | None) -> dict[str, Any]:
@@ -140,7 +148,7 @@ def _dropped(name: str, kind: str, why: str) -> dict[str, Any]:
     return {"name": name, "kind": kind, "made": [], "said": f"{name}: dropped; {why}."}
 
 
-def encode(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
+def encode_column(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
     """Return the columns that a column becomes, how many of its cells are of another kind, and one of them."""
     if state["kind"] in OBJECTS:
         codes, called = names(series)
@@ -148,7 +156,7 @@ def encode(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, s
             called = [text.upper() for text in called]
         return np.array([*called, ""], dtype=object)[codes][:, None], 0, ""
     if state["kind"] == "date":
-        return dates.encode(state, series)
+        return encode_dates(state, series)
     if "kept" in state:
-        return categories.encode(state, series), 0, ""
-    return quantities.encode(state, ranks(series, state["levels"]) if "levels" in state else numbers(series))
+        return encode_categories(state, series), 0, ""
+    return encode_numbers(state, ranks(series, state["levels"]) if "levels" in state else numbers(series))

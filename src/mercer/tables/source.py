@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from mercer.tables.errors import TableError
-
 FORMATS = ("csv", "tsv", "txt", "svmlight", "parquet", "feather")
 
 _ENDINGS = {
@@ -37,8 +35,20 @@ _COMPRESSED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\x
 _BINARY = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)  # what reading a damaged or vanishing file raises
 _HEAD = 2**18  # bytes that are looked at before anything is read
-_LINE = 2**26  # and so many, if the first line is that long
+_LONGEST_HEAD = 2**26  # bytes that are looked at for the end of the first line
 _SVMLIGHT = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\d+)?(\s+\d+:[^\s:]+)+\s*(#.*)?", re.IGNORECASE)
+
+
+class TableError(ValueError):
+    """A table that cannot be read, or a column that cannot be what it should be; the message says why in a sentence.
+
+    Examples
+    --------
+    >>> from mercer.tables import read_table
+    >>> read_table("nowhere.csv")
+    Traceback (most recent call last):
+    mercer.tables.source.TableError: 'nowhere.csv': there is no such file.
+    """
 
 
 class Source:
@@ -67,7 +77,9 @@ class Source:
             if packed is not None:
                 self.head, self.stream = _ahead(_decompressed(self.stream, packed))
             size = _HEAD
-            while len(self.head) == size < _LINE and b"\n" not in self.head.lstrip() and b"\x00" not in self.head:
+            while (
+                len(self.head) == size < _LONGEST_HEAD and b"\n" not in self.head.lstrip() and b"\x00" not in self.head
+            ):
                 size *= 4
                 self.head, self.stream = _ahead(self.stream, size)
         except BROKEN as error:

@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.machine.words import count
 from mercer.tables.cells import names, numbers, shown
-from mercer.tables.errors import TableError
+from mercer.tables.source import TableError
 
 TASKS = ("auto", "classify", "regress")
 
-_CLASSES = 20  # whole numbers of more values than these are quantities, not classes
-_EACH = 5  # rows for each of them, on average, at least
-_NAMING, _FEW = 0.5, 20  # classes that are new in every second row name the rows; in few rows one cannot tell
+_CLASSES = 20  # different whole numbers; more than these are quantities, not classes
+_CLASS_ROWS = 5  # rows that each such class has on average, at least
+_NAMING = 0.5  # classes per row, from which on they name the rows
+_TELLING_ROWS = 20  # rows below which one cannot tell whether values name the rows
 
 
 class Target(NamedTuple):
@@ -60,10 +62,10 @@ def target_of(series: Any, task: str = "auto") -> Target:
     Examples
     --------
     >>> from mercer.tables import target_of
-    >>> found = target_of(["yes", "no", None, "yes"])
-    >>> found.task, found.classes.tolist(), found.rows.tolist()
+    >>> target = target_of(["yes", "no", None, "yes"])
+    >>> target.task, target.classes.tolist(), target.rows.tolist()
     ('classify', ['no', 'yes'], [0, 1, 3])
-    >>> print(found.said)
+    >>> print(target.said)
     target: 2 classes, no (1 rows) and yes (2); 1 row without a target was dropped.
     >>> target_of([1.5, 2.25, 8.0]).task
     'regress'
@@ -77,7 +79,7 @@ def target_of(series: Any, task: str = "auto") -> Target:
     if not len(series):
         raise TableError(f"the target {called!r} has no rows.")
     codes, known = names(series)
-    found = numbers(series, far=np.inf)
+    cells = numbers(series, far=np.inf)
     rows = np.flatnonzero(codes >= 0)
     if not len(rows):
         raise TableError(f"the target {called!r} has no values: all {len(series):,} rows are missing.")
@@ -86,18 +88,18 @@ def target_of(series: Any, task: str = "auto") -> Target:
             f"the target {called!r} is {known[0]} in all {len(rows):,} rows; there is nothing to tell apart. "
             "Choose another column."
         )
-    numeric = not found.wrong and bool(np.isfinite(found.values[rows]).all())
+    numeric = not cells.wrong and bool(np.isfinite(cells.values[rows]).all())
     if task == "auto":
-        task = _task(series, found.values[rows], numeric, len(known))
+        task = _task(series, cells.values[rows], numeric, len(known))
     dropped = len(series) - len(rows)
-    gone = f"; {dropped:,} row{'s' * (dropped != 1)} without a target {'was' if dropped == 1 else 'were'} dropped"
-    gone = gone if dropped else ""
+    were = "was" if dropped == 1 else "were"
+    gone = f"; {count(dropped, 'row')} without a target {were} dropped" if dropped else ""
     if task == "regress":
-        values = _quantities(called, found, rows)
+        values = _quantities(called, cells, rows)
         low, middle, high = (shown(float(v)) for v in np.percentile(values, [0, 50, 100]))
         said = f"{called}: numbers from {low} to {high} (median {middle}){gone}."
         return Target(task, values, None, said, rows)
-    if len(rows) >= _FEW and len(known) > _NAMING * len(rows):
+    if len(rows) >= _TELLING_ROWS and len(known) > _NAMING * len(rows):
         raise TableError(
             f"the target {called!r} has {len(known):,} different values in {len(rows):,} rows, too many for classes. "
             + ("Choose task 'regress' to predict numbers." if numeric else "Choose another column.")
@@ -114,14 +116,14 @@ def _task(series: Any, values: np.ndarray, numeric: bool, many: int) -> str:
     if chosen or not numeric or many == 2:
         return "classify"
     whole = bool(np.all(values == np.floor(values)))
-    return "classify" if whole and many <= min(_CLASSES, len(values) / _EACH) else "regress"
+    return "classify" if whole and many <= min(_CLASSES, len(values) / _CLASS_ROWS) else "regress"
 
 
-def _quantities(called: str, found: Any, rows: np.ndarray) -> np.ndarray:
-    values = np.asarray(found.values[rows], dtype=np.float64)
-    if found.wrong:
+def _quantities(called: str, cells: Any, rows: np.ndarray) -> np.ndarray:
+    values = np.asarray(cells.values[rows], dtype=np.float64)
+    if cells.wrong:
         raise TableError(
-            f"the target {called!r} is no number in {found.wrong:,} rows: {found.example[:30]!r}. Correct them, or "
+            f"the target {called!r} is no number in {cells.wrong:,} rows: {cells.example[:30]!r}. Correct them, or "
             "choose task 'classify' to predict classes."
         )
     if not np.isfinite(values).all():
@@ -147,9 +149,9 @@ def _labels(cells: Any, codes: np.ndarray) -> np.ndarray:
     if pd.api.types.is_bool_dtype(cells.dtype):
         return np.asarray(cells.to_numpy(dtype=bool))
     if pd.api.types.is_numeric_dtype(cells.dtype):
-        found = cells.to_numpy(dtype=getattr(cells.dtype, "numpy_dtype", None))
-        whole = found.dtype.kind == "f" and np.all(found == np.floor(found)) and np.abs(found).max() < 2**53
-        return found.astype(np.int64) if whole else found  # a column with gaps is read as one of float64
+        labels = cells.to_numpy(dtype=getattr(cells.dtype, "numpy_dtype", None))
+        whole = labels.dtype.kind == "f" and np.all(labels == np.floor(labels)) and np.abs(labels).max() < 2**53
+        return labels.astype(np.int64) if whole else labels  # a column with gaps is read as one of float64
     first = np.unique(codes, return_index=True)[1]
     return np.array([str(cells.iloc[i]).strip() for i in first])[codes]
 
@@ -160,6 +162,6 @@ def _counted(classes: np.ndarray, counts: np.ndarray) -> str:
         listed = ", ".join([first, *others[:-1]]) + f" and {others[-1]}"
     else:
         listed = ", ".join([first, *others[:4]]) + ", ..."
-    rare = int((counts < _EACH).sum())
-    few = f"; {rare} of them with fewer than {_EACH} rows" if rare and len(classes) > 2 else ""
+    rare = int((counts < _CLASS_ROWS).sum())
+    few = f"; {rare} of them with fewer than {_CLASS_ROWS} rows" if rare and len(classes) > 2 else ""
     return f"{len(classes)} classes, {listed}{few}"

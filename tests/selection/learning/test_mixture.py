@@ -15,7 +15,7 @@ from checks import assert_no_fault
 from mercer import RBF, SVC, SVR, Constant, Delta, KernelMachine, KernelRidge, Laplacian, Linear, NuSVC, Polynomial
 from mercer.losses import Norm, Squared
 from mercer.selection import KernelMixture
-from mercer.selection.learning.mixing import mixed
+from mercer.selection.learning.weights import mixed
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))

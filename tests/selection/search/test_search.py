@@ -26,8 +26,8 @@ from checks import assert_no_fault
 from mercer import RBF, SVC, SVR, KernelRidge, KernelSearchCV, Laplacian, LinearSVC, Matern, NuSVC, NuSVR, Polynomial
 from mercer.kernels import FromFunction
 from mercer.selection import default_grid, scales
-from mercer.selection.search.halving import nested
 from mercer.selection.search.machines import Machines
+from mercer.selection.search.racing import nested
 from mercer.solvers import Control
 from mercer.solvers.dual.smo import WholeMatrixSMO
 
@@ -449,7 +449,7 @@ def test_nothing_runs_on_after_an_error_or_an_interruption(monkeypatch, jobs):
     def slow(self, kernel, which, start):
         busy.append(which)
         try:
-            if len(self.work.found) > 3:
+            if len(self.cv.outcomes) > 3:
                 raise KeyboardInterrupt
             time.sleep(0.02)
             return cell(self, kernel, which, start)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +18,7 @@ from mercer.cli.shared.output import certificate_facts, plain, watched
 from mercer.cli.shared.rows import Examples, answers, examples, name_of, placed, read, split, strata
 from mercer.cli.shared.scores import Score, scores_of
 from mercer.cli.shared.telling import Teller
+from mercer.machine.clock import Clock
 from mercer.machine.warn import warn
 
 _EFFORT = 20.0  # seconds that the pictures of a report may take
@@ -61,7 +59,7 @@ class Settings:
 
 @dataclass
 class Trained:
-    """What came of it."""
+    """The fitted model of `mercer fit`, with its rows, scores and times."""
 
     settings: Settings
     model: Any
@@ -170,7 +168,6 @@ def vars_of(column: Any) -> dict[str, Any]:
 def train(settings: Settings, tell: Teller, notes: list[str]) -> Trained:
     """Read, split, search, fit, test, and write model and report, telling each as it is known."""
     import mercer
-    from mercer.tables import TableEncoder
     from mercer.tables.cells import ABSENT
 
     if settings.report:
@@ -183,21 +180,21 @@ def train(settings: Settings, tell: Teller, notes: list[str]) -> Trained:
             settings.target = "target"
         whole = examples(frame, settings.target, settings.task, settings.drop, settings.data)
         learn, test = _parts(settings, whole)
+    kind = mercer.AutoClassifier if learn.task == "classify" else mercer.AutoRegressor
     with clock("look at columns"):  # before the search: a column read wrongly is seen at once
-        encoder = TableEncoder(texts="drop" if settings.kernels else "keep").fit(learn.X, learn.y)
+        encoder = kind(**settings.options).new_encoder().fit(learn.X)
         settings.kernels = [placed(kernel, encoder, name_of(settings.data)) for kernel in settings.kernels]
     tell.data(settings, frame, whole, learn, test)
     tell.columns(encoder.treatment_)
     del frame, whole
     tell.searching(settings)
-    kind = mercer.AutoClassifier if learn.task == "classify" else mercer.AutoRegressor
     bars = watched() and tell.watching
     if bars:
         rich.reconfigure(stderr=True)  # bars are no part of what a pipe gets
     model = kind(**settings.options, verbose=int(bars))
     made = Trained(settings, model, learn, test, [], clock.spent, notes)
     with interruptible():
-        model.fit(learn.X, learn.y)
+        model.fit_encoded(learn.X, learn.y, encoder)
         clock.spent |= {name: float(value) for name, value in model.timings_.items()}
         made.interrupted = bool(getattr(model, "interrupted_", False))
         tell.chosen(model)
@@ -230,21 +227,6 @@ def _write(made: Trained, clock: Clock) -> None:
             with clock("report"):
                 _report(made, drafts[1])
         mercer.save(made.model, drafts[0], facts=made.facts)
-
-
-class Clock:
-    """Seconds by what they were spent on."""
-
-    def __init__(self) -> None:
-        self.spent: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, what: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.spent[what] = time.perf_counter() - began
 
 
 def _parts(settings: Settings, whole: Examples) -> tuple[Examples, Examples | None]:

@@ -77,6 +77,11 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
             self._warm = [m.coefficients for m in found]
         return found
 
+    @property
+    def penalty_strengths(self) -> list[float]:
+        """The strength s of the penalty s |f|^2 / 2 of each function of a fitted model."""
+        return self._strengths
+
     def _minimised(
         self,
         gram: Gram,

@@ -245,7 +245,7 @@ class GaussianProcessRegressor(Process):
                 "The number of targets seen in `y` is different from the parameter `n_targets`. Got "
                 f"{columns.shape[1]} != {self.n_targets}."
             )
-        Y, mean, unit = self._normalise(columns)
+        Y, mean, unit = self.normalised(columns)
         square = float(np.mean(Y**2)) or 1.0
         training = self._training(data, None)
         if isinstance(self.kernel, str) and self.kernel != "precomputed":
@@ -253,7 +253,7 @@ class GaussianProcessRegressor(Process):
             training = replace(training, kernel=square / size * training.kernel)
         gram = self._gram(training)
         given = translated(self.kernel)
-        noise = self._first_noise(square, len(Y), None if given is None else given.noise)
+        noise = self.first_noise(square, len(Y), None if given is None else given.noise)
         own = {} if given is None else given.bounds | ({NOISE: given.noise.bounds} if given.noise else {})
         space = space_of(training.kernel, noise, training.points, Y, self.bounds, self.fixed, own)
         space = replace(space, known=self._known_variance(len(Y)))
@@ -285,7 +285,7 @@ class GaussianProcessRegressor(Process):
             warn_stationary(kernel, why)
         return self
 
-    def _normalise(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def normalised(self, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the targets as the process sees them, their means and their units."""
         mean, unit = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
         if self.normalize_y:
@@ -302,7 +302,7 @@ class GaussianProcessRegressor(Process):
             )
         return Y, mean, unit
 
-    def _first_noise(self, square: float, n: int, given: Noise | None = None) -> float | np.ndarray:
+    def first_noise(self, square: float, n: int, given: Noise | None = None) -> float | np.ndarray:
         """Return where the noise starts; `given` is what the kernel has of it."""
         if isinstance(self.noise, str):
             if given is not None:

@@ -166,6 +166,29 @@ class KernelData(BaseEstimator):
             budget = 8 * _SMALL**2  # asking the system how much is free would take longer than the fit
         return Gram(training.kernel, points, budget=budget)
 
+    # -- for searches, which fit many models to parts of the same data ------------------------------------
+
+    @property
+    def input_kind(self) -> str:
+        """How X is read: as "similarities", as "vectors", as "anything", or for a "function", which gets arrays."""
+        return self._reads()
+
+    @property
+    def kernel_key(self) -> Any:
+        """What the kernel depends on beside the data: a tuple, or where it waits for no data the kernel itself."""
+        given = self._given_kernel
+        if isinstance(given, Kernel) and given.resolved:
+            return given
+        return given, self.gamma, self.degree, self.coef0, repr(self.kernel_params)
+
+    def read_training(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return X and y as `fit` reads them, validated."""
+        return self._read(X, y)
+
+    def kernel_of(self, data: Any) -> Kernel:
+        """Return the kernel of a fit to data that were read, with every parameter known."""
+        return self._resolved(data)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         similarities = isinstance(self.kernel, str) and self.kernel == "precomputed"

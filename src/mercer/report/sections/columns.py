@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.machine.clock import Clock, pace
 from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure, Figures, Prose, Section
 from mercer.report.drawing.scales import Bands, Linear, quantiles, spaced, span
 from mercer.report.drawing.svg import LETTER, Chart
 from mercer.report.drawing.words import clip, listed, number, percent
-from mercer.report.machine import Clock, Machine, pace
+from mercer.report.machine import Machine
 from mercer.report.sections.data import as_numbers, in_order
 from mercer.report.story import Story
 

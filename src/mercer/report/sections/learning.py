@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mercer.machine.clock import Clock
 from mercer.report.drawing.blocks import Figure, Figures, Section
 from mercer.report.drawing.scales import span
 from mercer.report.drawing.svg import Chart
 from mercer.report.drawing.words import number
-from mercer.report.machine import Clock, Machine, draw
+from mercer.report.machine import Machine, draw
 from mercer.report.story import Story
 
 _HALVINGS = 7

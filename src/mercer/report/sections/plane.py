@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from contourpy import FillType, contour_generator
 
+from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.report.drawing.blocks import Figure
 from mercer.report.drawing.scales import Linear, quantiles, spaced, span
 from mercer.report.drawing.svg import STEPS, Chart, path
 from mercer.report.drawing.words import clip, number, tick
-from mercer.report.machine import Clock, Machine
+from mercer.report.machine import Machine
 from mercer.report.sections.columns import averaged, groups
 from mercer.report.sections.data import as_numbers
 

@@ -12,8 +12,8 @@ from mercer.machine.words import brief, count
 from mercer.selection.automatic.kernels import REASONS, Look
 from mercer.selection.automatic.search import Search, Stage, Trial, spread
 
-_LISTED = 10  # families that are named one by one, more than there are for a table of numbers
-_LETTERS = 200  # of a kernel that are written out: means of three kernels of named columns have some 180
+_LISTED_FAMILIES = 10  # families that are named one by one, more than there are for a table of numbers
+_KERNEL_LETTERS = 200  # of a kernel that are written out: means of three kernels of named columns have some 180
 
 
 @dataclass
@@ -228,28 +228,28 @@ def difference(winner: Trial, other: Trial) -> str:
 
 def _each(winner: Trial, others: list[Trial]) -> str:
     """Families and by how much they are behind; of many, the best few and how many more there are."""
-    said = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in others[:_LISTED])
-    return said + (f" and {len(others) - _LISTED} more" if len(others) > _LISTED else "")
+    said = ", ".join(f"{t.candidate.family} ({difference(winner, t)})" for t in others[:_LISTED_FAMILIES])
+    return said + (f" and {len(others) - _LISTED_FAMILIES} more" if len(others) > _LISTED_FAMILIES else "")
 
 
 def scoring_name(scoring: Any) -> str:
     """The name of a score."""
     if isinstance(scoring, str):
         return scoring
-    found = getattr(scoring, "_score_func", scoring)
-    return str(getattr(scoring, "name", None) or getattr(found, "__name__", type(found).__name__))
+    function = getattr(scoring, "_score_func", scoring)
+    return str(getattr(scoring, "name", None) or getattr(function, "__name__", type(function).__name__))
 
 
 def _brief(kernel: Any) -> str:
     text = brief(repr(kernel))
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 20]}... ({len(text):,} letters)"
+    return text if len(text) <= _KERNEL_LETTERS else f"{text[: _KERNEL_LETTERS - 20]}... ({len(text):,} letters)"
 
 
 def _families(stage: Stage) -> dict[str, set[float]]:
-    found: dict[str, set[float]] = {}
+    scales: dict[str, set[float]] = {}
     for trial in stage.trials:
-        found.setdefault(trial.candidate.family, set()).add(trial.candidate.scale)
-    return found
+        scales.setdefault(trial.candidate.family, set()).add(trial.candidate.scale)
+    return scales
 
 
 def _left(stage: Stage) -> int:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,20 +19,22 @@ from mercer.estimators.shared.parameters import Rules, check_parameters, whole
 from mercer.estimators.svm.machine import Recheck
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
+from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.selection.automatic.account import Account, scoring_name, told
-from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at, mixed_list
-from mercer.selection.automatic.search import Clock, Search, Stage, first_look, sample
-from mercer.selection.search.work import require_for_search
+from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at
+from mercer.selection.automatic.search import Search, Stage, first_look, sample
+from mercer.selection.automatic.strings import mixed_list
+from mercer.selection.search.cross_validation import require_for_search
 from mercer.tables import TableEncoder
 
 _KINDS = {"category": "categories", "ordered category": "ordered categories"}
 _KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
-_MORE = 3  # times as many rows, for the last look at the best few classifiers
-_TELLING = 6  # kernels that tell on which scale targets are learned
-_SEARCHING, _HOLDING = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
-_PART = 0.4  # of the budget, for each fit after the search
-_LAST = 0.25  # of the time limit, that the fit to all rows has in any case
+_FINAL_ROWS = 3  # times search_rows, for the last look at the best few classifiers
+_SCALE_KERNELS = 6  # kernels by which the scale of the targets is chosen: the numbers, or their logarithms
+_SEARCH_SHARE, _HELD_OUT_SHARE = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
+_FIT_BUDGET = 0.4  # of the budget, for each fit after the search
+_REFIT_SHARE = 0.25  # of the time limit, that the fit to all rows has in any case
 
 
 class AutoModel(BaseEstimator):
@@ -75,7 +75,7 @@ class AutoModel(BaseEstimator):
     @property
     def _part(self) -> int | None:
         """The bytes for a fit after the search, of whose memory the allocator may still hold a part."""
-        return None if self.budget is None else int(_PART * Budget(self.budget))
+        return None if self.budget is None else int(_FIT_BUDGET * Budget(self.budget))
 
     # -- what the two define ----------------------------------------------------------------------------
 
@@ -123,37 +123,48 @@ class AutoModel(BaseEstimator):
         -------
         self
         """
+        return self.fit_encoded(X, y)
+
+    def fit_encoded(self, X: Any, y: Any, encoder: TableEncoder | None = None) -> Self:
+        """Fit, with an encoder that has learned the columns of X already, where there is one.
+
+        Whoever shows the columns before the search (`mercer fit`) has such an encoder; `new_encoder` makes it.
+        """
         check_parameters(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        require_for_search(Budget(self.budget), _num_samples(y), _PART)
+        require_for_search(Budget(self.budget), _num_samples(y), _FIT_BUDGET)
         clock = Clock(self.time_limit)
-        self.timings_: dict[str, float] = {}
+        self.timings_ = clock.spent
         seed = int(check_random_state(self.random_state).randint(2**31))
-        with self._timed("encode"):
-            Z = self._encoded(X)
+        with clock("encode"):
+            Z = self._encoded(X, encoder)
             target = _check_y(as_given(y), multi_output=False, y_numeric=not self._classifies, estimator=self)
             check_consistent_length(Z, target)
             target = self._read_target(target)
-        with self._timed("search"):
+        with clock("search"):
             look, search, stages, learned = self._searched(Z, target, clock, seed)
         winner = stages[-1].best()
         self._keep_results(search, stages)
-        with self._timed("calibrate"):
+        with clock("calibrate"):
             model = clone(search.model).set_params(
                 kernel=winner.candidate.kernel, **{self._price: winner.price}, verbose=0
             )
             self._held(self._fold_models(model, learned, stages[-1], clock), learned, stages[-1].rows)
-        with self._timed("refit"):
+        with clock("refit"):
             said = self._refit(model, Z, self.learned_target(target), clock)
         self.account_ = told(look, search, stages)
         self._complete(self.account_, target, said)
         self.interrupted_ = any(s.interrupted for s in stages) or "interrupt" in self.certificate_.stopped
         return self
 
-    def _encoded(self, X: Any) -> np.ndarray:
-        self.encoder_ = TableEncoder(texts="keep" if self.kernels is None else "drop")
-        Z = self.encoder_.fit_transform(X)
+    def new_encoder(self) -> TableEncoder:
+        """Return an encoder as `fit` uses it, not yet fitted: kernels that are named compare numbers only."""
+        return TableEncoder(texts="keep" if self.kernels is None else "drop")
+
+    def _encoded(self, X: Any, encoder: TableEncoder | None) -> np.ndarray:
+        self.encoder_ = self.new_encoder().fit(X) if encoder is None else encoder
+        Z = self.encoder_.transform(X)
         self.n_features_in_ = self.encoder_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if hasattr(self.encoder_, "feature_names_in_"):
@@ -193,25 +204,26 @@ class AutoModel(BaseEstimator):
         ]
         at, self._compared = 0, {}
         if len(readings) > 1:  # some kernels tell which way to read the targets
-            step = max(1, len(candidates) // _TELLING)
+            step = max(1, len(candidates) // _SCALE_KERNELS)
             some = candidates[step // 2 :: step]
             for i, (search, (name, values, _)) in enumerate(zip(searches, readings, strict=True)):
-                stage = search.look(Z, values, first, some, prices, _SEARCHING * 0.2 * (i + 1))
+                stage = search.look(Z, values, first, some, prices, _SEARCH_SHARE * 0.2 * (i + 1))
                 if clock.interrupted:
                     self.target_scale_ = name
                     return look, search, [stage], values
                 self._compared[name] = stage.best().mean
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
-        share = _SEARCHING * (0.7 if len(first) < len(rows) else 1.0)
+        share = _SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0)
         stages = [search.look(Z, learned, first, candidates, prices, share)]
         if len(first) < len(rows) and not stages[0].interrupted:
             closer, about = search.closer(stages[0])
-            stages.append(search.look(Z, learned, rows, closer, about, _SEARCHING * 0.85))
+            stages.append(search.look(Z, learned, rows, closer, about, _SEARCH_SHARE * 0.85))
         if self._classifies and len(Z) >= 2 * len(rows) and not stages[-1].interrupted:
-            more = sample(target, _MORE * int(self.search_rows), True, seed)  # to count errors, few rows are too noisy
+            # Errors are counted, and on few rows the count is too noisy.
+            more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
             best, about = search.finalists(stages[-1])
-            stages.append(search.look(Z, learned, more, best, about, _SEARCHING))
+            stages.append(search.look(Z, learned, more, best, about, _SEARCH_SHARE))
         return look, search, stages, learned
 
     def _candidates(self, look: Look, Z: np.ndarray, rows: np.ndarray) -> list[Candidate]:
@@ -229,8 +241,10 @@ class AutoModel(BaseEstimator):
         model = clone(model).set_params(kernel=stage.kernels[model.kernel])
         Z = stage.seen
         for number, (train, test) in enumerate(stage.splits):
-            left = clock.left(_SEARCHING + (_HOLDING - _SEARCHING) * (number + 1) / len(stage.splits))
-            if number and clock.interrupted and left == clock.left(0.0):  # nothing: one fold has to do
+            left = clock.time_limit(
+                _SEARCH_SHARE + (_HELD_OUT_SHARE - _SEARCH_SHARE) * (number + 1) / len(stage.splits)
+            )
+            if number and clock.interrupted and left == clock.time_limit(0.0):  # nothing: one fold has to do
                 return
             try:
                 with warnings.catch_warnings():
@@ -245,9 +259,9 @@ class AutoModel(BaseEstimator):
 
     def _refit(self, model: Any, Z: np.ndarray, y: np.ndarray, clock: Clock) -> list[str]:
         """Fit the winner to all rows; return what the solver had to say."""
-        left = clock.left()
+        left = clock.time_limit()
         if clock.limit is not None and left is not None:  # a long search must not leave a model that is no model
-            left = max(left, _LAST * clock.limit)
+            left = max(left, _REFIT_SHARE * clock.limit)
         self.estimator_ = clone(model).set_params(time_limit=left, verbose=self.verbose)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -255,12 +269,6 @@ class AutoModel(BaseEstimator):
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         return [str(warning.message).rstrip(".") for warning in caught]
-
-    @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.timings_[what] = time.perf_counter() - began
 
     # -- what is kept -----------------------------------------------------------------------------------
 
@@ -319,8 +327,8 @@ class AutoModel(BaseEstimator):
     def kernel_(self) -> Kernel:
         """The kernel, which compares encoded rows."""
         check_is_fitted(self, "estimator_")
-        found: Kernel = self.estimator_.kernel_
-        return found
+        kernel: Kernel = self.estimator_.kernel_
+        return kernel
 
     @property
     def named_kernel_(self) -> Kernel:
@@ -336,8 +344,8 @@ class AutoModel(BaseEstimator):
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         if sample_weight is not None:
             raise ValueError(f"{type(self).__name__} takes no sample_weight.")
-        found: Certificate = self.estimator_.certificate_.verify(self.encoder_.transform(X), self.learned_target(y))
-        return found
+        checked: Certificate = self.estimator_.certificate_.verify(self.encoder_.transform(X), self.learned_target(y))
+        return checked
 
     @property
     def function_(self) -> Any:

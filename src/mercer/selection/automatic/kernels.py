@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,25 +12,19 @@ from scipy import sparse
 from mercer.kernels import (
     RBF,
     Cosine,
-    GappedKmers,
     Kernel,
     Laplacian,
     Linear,
     Matern,
     Polynomial,
-    Spectrum,
-    TextNGrams,
-    WeightedDegree,
     parse_kernel,
 )
 from mercer.points import Block, Points
 from mercer.selection.search.grids import scales
 
-_UNEQUAL = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
-_EMPTY = 0.9  # share of zeros from which on rows are compared by their directions, too
-_SAMPLE = 300  # rows whose distances are looked at
-_FAMILIES = 4  # kernels of strings, beyond which each is joined with the numbers at one scale instead of three
-_PAIRS = 4e11  # pairs of letters that gapped k-mers of all rows may compare, in seconds at some 1e11 each
+_UNEQUAL_UNITS = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
+_SPARSE_SHARE = 0.9  # share of zeros from which on rows are compared by their directions, too
+_SAMPLE_ROWS = 300  # rows whose distances are looked at
 HEAVY, LIGHT = "RBF, categories weigh more", "RBF, categories weigh less"
 REASONS = {
     "linear": "the simplest, a weighted sum of the columns",
@@ -121,7 +114,7 @@ def look_at(
         deviations = (X / unit).std(axis=0) * unit
         zeros, copies = (float((X == 0).mean()), n - _distinct(X)) if X.size else (0.0, 0)
     moving = deviations[deviations > 0]
-    unequal = moving.size > 1 and moving.max() > _UNEQUAL * moving.min() and not (encoded or sparse.issparse(X))
+    unequal = moving.size > 1 and moving.max() > _UNEQUAL_UNITS * moving.min() and not (encoded or sparse.issparse(X))
     units = tuple(_short(s) if s > 0 else 1.0 for s in deviations) if unequal else None
     return Look(n, d, tuple(categories), units, zeros, 0 if strings else copies, tuple(strings))
 
@@ -148,10 +141,10 @@ def kernel_list(look: Look, X: Any) -> list[Candidate]:
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> found = kernel_list(look_at(X), X)
-    >>> list(dict.fromkeys(candidate.family for candidate in found))
+    >>> tried = kernel_list(look_at(X), X)
+    >>> list(dict.fromkeys(candidate.family for candidate in tried))
     ['linear', 'polynomial', 'RBF', 'Matern', 'Laplacian', 'RBF + linear']
-    >>> all(candidate.kernel.proof().status == "proven" for candidate in found)
+    >>> all(candidate.kernel.proof().status == "proven" for candidate in tried)
     True
     """
     units = None if look.units is None else np.array(look.units)
@@ -161,20 +154,20 @@ def kernel_list(look: Look, X: Any) -> list[Candidate]:
     city = _city(Z)
     weight = _short(1.0 / _square(Z))
     line = weight * Linear() if units is None else None
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     if line is not None:
-        found.append(Candidate(line, "linear"))
-        found += [Candidate(Polynomial(p, 1.0, weight), "polynomial", float("nan")) for p in (2, 3)]
-    found += _family("RBF", lambda s: RBF(_scaled(s, units)), grid)
-    found += _family("Matern", lambda s: Matern(1.5, _scaled(s, units)), grid[1::2])
-    found += _family("Laplacian", lambda s: Laplacian(_scaled(s, units)), [_short(city * s) for s in grid[1::2]])
+        candidates.append(Candidate(line, "linear"))
+        candidates += [Candidate(Polynomial(p, 1.0, weight), "polynomial", float("nan")) for p in (2, 3)]
+    candidates += _family("RBF", lambda s: RBF(_scaled(s, units)), grid)
+    candidates += _family("Matern", lambda s: Matern(1.5, _scaled(s, units)), grid[1::2])
+    candidates += _family("Laplacian", lambda s: Laplacian(_scaled(s, units)), [_short(city * s) for s in grid[1::2]])
     if line is not None:
-        found += _family("RBF + linear", lambda s: RBF(s) + line, middle)
+        candidates += _family("RBF + linear", lambda s: RBF(s) + line, middle)
     if look.categories and look.numbers and units is None:
-        found += _apart(look, grid)
-    if look.zeros > _EMPTY and not look.categories:
-        found.append(Candidate(Cosine(), "cosine"))
-    return list({candidate.kernel: candidate for candidate in found}.values())
+        candidates += _apart(look, grid)
+    if look.zeros > _SPARSE_SHARE and not look.categories:
+        candidates.append(Candidate(Cosine(), "cosine"))
+    return list({candidate.kernel: candidate for candidate in candidates}.values())
 
 
 def _family(name: str, make: Callable[[float], Kernel], grid: Sequence[float]) -> list[Candidate]:
@@ -186,12 +179,12 @@ def _apart(look: Look, grid: Sequence[float]) -> list[Candidate]:
 
     Such a product is one RBF with a scale for each column, and so it is written: one comparison instead of two.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for ratio, family in ((0.5, HEAVY), (2.0, LIGHT)):
         factors = np.ones(look.columns)
         factors[list(look.categories)] = ratio
-        found += _family(family, lambda s, f=factors: RBF(_scaled(s, f)), grid[2:7:2])  # type: ignore[misc]
-    return found
+        candidates += _family(family, lambda s, f=factors: RBF(_scaled(s, f)), grid[2:7:2])  # type: ignore[misc]
+    return candidates
 
 
 def _scaled(scale: float, units: np.ndarray | None) -> Any:
@@ -201,7 +194,7 @@ def _scaled(scale: float, units: np.ndarray | None) -> Any:
 
 def _some(X: Any) -> Points:
     points = Points.of(X)
-    return points.take(np.linspace(0, len(points) - 1, min(len(points), _SAMPLE)).astype(np.intp))
+    return points.take(np.linspace(0, len(points) - 1, min(len(points), _SAMPLE_ROWS)).astype(np.intp))
 
 
 def _city(X: Any) -> float:
@@ -225,90 +218,6 @@ def _short(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-# -- rows that hold strings, too --------------------------------------------------------------------------
-
-
-def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
-    """Return the kernels to try on rows of numbers and strings: of the strings, of the numbers, and of both.
-
-    A row has the value 1 with itself in each of them, so that numbers and strings weigh the same in a mean.
-
-    Parameters
-    ----------
-    look
-        What the rows look like.
-    Z
-        The rows, an array of objects.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Z = np.array([["to be"], ["or not"]], dtype=object)
-    >>> [c.family for c in mixed_list(look_at(Z, strings=[(0, "text")]), Z)]
-    ['words', 'letters', 'words and letters']
-    """
-    matrix, numbers = numbers_of(Z, look.strings)
-    found = kernel_list(look, matrix) if numbers else []
-
-    def on(candidate: Candidate) -> Candidate:
-        make = candidate.make
-        wider = None if make is None else lambda s: make(s).on(numbers)
-        return Candidate(candidate.kernel.on(numbers), candidate.family, candidate.scale, wider)
-
-    both: list[Candidate] = []
-    of_strings = _of_strings(Z, dict(look.strings))
-    smooth = [c for c in found if c.family == "RBF"]
-    smooth = smooth[1:7:2] if len(of_strings) <= _FAMILIES else smooth[3:4]
-    for family, kernel in of_strings.items():
-        both.append(Candidate(kernel, family))
-        for name, joined in (("RBF + ", _mean), ("RBF x ", _product)):
-            for candidate in smooth:
-
-                def make(s: float, k: Kernel = kernel, join: Any = joined, c: Candidate = candidate) -> Kernel:
-                    joint: Kernel = join(c.at(s).kernel.on(numbers), k)
-                    return joint
-
-                both.append(Candidate(make(candidate.scale), name + family, candidate.scale, make))
-    return [*both, *(on(candidate) for candidate in found)]
-
-
-def _mean(k: Kernel, other: Kernel) -> Kernel:
-    return 0.5 * k + 0.5 * other
-
-
-def _product(k: Kernel, other: Kernel) -> Kernel:
-    return k * (0.5 + 0.5 * other)
-
-
-def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
-    """Return kernels of the columns of strings, each the mean of one kernel for every column, by what they count.
-
-    All texts are compared in one way and all sequences in one, so that more columns make no longer list.
-    """
-    lengths = [np.array(list(map(len, Z[:, i]))) for i, kind in strings.items() if kind == "sequence"]
-    gaps = ((8, 2), (10, 4), (12, 6)) if all(float(one.sum()) ** 2 <= _PAIRS for one in lengths) else ()
-    bases: list[tuple[str, Kernel]] = [(f"{g - m}-mers with {m} gaps", GappedKmers(g, m).normalized()) for g, m in gaps]
-    bases = bases or [(f"{k}-mers", Spectrum(k).normalized()) for k in (4, 6, 8)]
-    if all(len(np.unique(one[one > 0])) == 1 for one in lengths):  # so that a place may mean the same in all of them
-        bases.insert(0, ("runs of letters at a place", WeightedDegree(8, shift=2).normalized()))
-    words, letters = TextNGrams((1, 2)), TextNGrams(None, (2, 5))
-    each: dict[str, list[tuple[str, Kernel]]] = {
-        "text": [("words", words), ("letters", letters), ("words and letters", _mean(words, letters))],
-        "sequence": bases,
-    }
-    present = list(dict.fromkeys(strings.values()))
-    found: dict[str, Kernel] = {}
-    for ways in product(*(each[kind] for kind in present)):
-        chosen = dict(zip(present, ways, strict=True))
-        # Words are weighted once, by all rows, so that all folds share a kernel.
-        first, *others = (chosen[kind][1].on([place]).resolve(Z) for place, kind in strings.items())
-        total = first * (1.0 / len(strings)) if others else first
-        for other in others:
-            total = total + other * (1.0 / len(strings))
-        found[", ".join(name for name, _ in chosen.values())] = total
-    return found
-
-
 # -- kernels that a user names ----------------------------------------------------------------------------
 
 
@@ -316,7 +225,7 @@ def given_kernels(kernels: Any, X: Any) -> list[Candidate]:
     """Return what a user wants to be tried: kernels, classes of kernels (at several scales), texts to be parsed."""
     if isinstance(kernels, Kernel | str | type):
         kernels = [kernels]
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for k in kernels:
         if isinstance(k, str):
             k = parse_kernel(k)
@@ -327,14 +236,14 @@ def given_kernels(kernels: Any, X: Any) -> list[Candidate]:
                 )
             factor = _city(X) if k is Laplacian else 1.0
             grid = [_short(factor * s) for s in scales(X, 8)]
-            found += _family(k.__name__, lambda s, k=k: k(scale=s), grid)  # type: ignore[misc]
+            candidates += _family(k.__name__, lambda s, k=k: k(scale=s), grid)  # type: ignore[misc]
         elif isinstance(k, Kernel):
             parts = any(isinstance(value, Kernel) for value in k.get_params(deep=False).values())
             scale = getattr(k, "scale", None)
             known = float(scale) if isinstance(scale, int | float) and not parts else float("nan")
-            found.append(Candidate(k, repr(k) if parts else type(k).__name__, known))
+            candidates.append(Candidate(k, repr(k) if parts else type(k).__name__, known))
         else:
             raise TypeError(f"kernels contains {k!r:.80}; it takes kernels, their classes, and texts such as 'RBF(2)'.")
-    if not found:
+    if not candidates:
         raise ValueError("kernels is empty; name at least one, or leave it None for a list that suits the data.")
-    return list({candidate.kernel: candidate for candidate in found}.values())
+    return list({candidate.kernel: candidate for candidate in candidates}.values())

@@ -12,36 +12,21 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from mercer.kernels import Kernel
+from mercer.machine.clock import Clock
 from mercer.selection.automatic.kernels import Candidate
-from mercer.selection.search.known import known
+from mercer.selection.automatic.strings import tabulated
 from mercer.selection.search.search import KernelSearchCV
 
-FIRST_ROWS = 2000  # of the first look
-_WORTH = 1.5  # times as many rows, from which on a second look is worth its while
-_FAMILIES = 4  # that a second look is taken at
-_NEAR, _BEYOND = (0.63, 0.8, 1.0, 1.25, 1.6), (0.7, 1.0, 1.6, 2.5)  # factors of scales at the second look
+FIRST_ROWS = 2000  # on which all kernels are compared
+_SECOND_LOOK = 1.5  # times FIRST_ROWS, from which on a second look is worth its while
+_SECOND_FAMILIES = 4  # families that a second look is taken at
+_NEAR_FACTORS = (0.63, 0.8, 1.0, 1.25, 1.6)  # of the best scale, at the second look
+_OUTER_FACTORS = (0.7, 1.0, 1.6, 2.5)  # of the best scale, where it was the largest that was tried
 _FINALISTS = 4  # kernels that are compared once more, on more rows
-_BEHIND = 2.0  # standard errors of a difference, up to which a family may still be the best
-_FEWEST = 5  # targets in a fold of a regression
-_MOMENT = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
-_SMALL = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
-
-
-class Clock:
-    """How much of a time limit is left."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit, self.began, self.interrupted = limit, time.perf_counter(), False
-
-    def interrupt(self) -> None:
-        """Leave only a moment for what remains to be done, since the user does not want to wait."""
-        self.limit, self.began, self.interrupted = _MOMENT, time.perf_counter(), True
-
-    def left(self, share: float = 1.0) -> float | None:
-        """Return the seconds that are left of a share of the limit, at least a tenth of one; None without limit."""
-        if self.limit is None:
-            return None
-        return max(share * float(self.limit) - (time.perf_counter() - self.began), 0.1)
+_MAYBE_BEST = 2.0  # standard errors of a difference, up to which a family may still be the best
+_FOLD_TARGETS = 5  # targets in a fold of a regression
+_GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
+_EXHAUSTIVE_ROWS = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
 
 
 @dataclass(eq=False)
@@ -112,14 +97,14 @@ class Stage:
 
     def champions(self) -> list[Trial]:
         """The best trial of each family, the best family first."""
-        found: dict[str, Trial] = {}
+        best: dict[str, Trial] = {}
         for trial in self.finished():
-            rival = found.get(trial.candidate.family)
+            rival = best.get(trial.candidate.family)
             if rival is None or trial.mean > rival.mean:
-                found[trial.candidate.family] = trial
+                best[trial.candidate.family] = trial
         winner = self.best()
-        found[winner.candidate.family] = winner
-        return sorted(found.values(), key=lambda t: (t is not winner, -t.mean))
+        best[winner.candidate.family] = winner
+        return sorted(best.values(), key=lambda t: (t is not winner, -t.mean))
 
     def honest_score(self) -> float:
         """What the way of choosing scores: each fold by the trial that is best on the others."""
@@ -169,7 +154,7 @@ class Search:
     seed: Any
     budget: Any = None
     verbose: int = 0
-    clock: Clock = field(default_factory=lambda: Clock(None))
+    clock: Clock = field(default_factory=Clock)
     strings: Sequence[int] = ()
     columns: Sequence[str] = ()
     named: Callable[[Kernel], Kernel] = lambda kernel: kernel
@@ -190,7 +175,7 @@ class Search:
         kernels = [candidate.kernel for candidate in candidates]
         same = kernels
         if self.strings:
-            some, same = known(some, kernels, self.strings, self.budget)
+            some, same = tabulated(some, kernels, self.strings, self.budget)
         splits = folds(self.cv, some, targets, self.classifies, self.seed)
         search = KernelSearchCV(
             self.model,
@@ -199,10 +184,10 @@ class Search:
             cv=splits,
             scoring=self.scoring,
             refit=False,
-            exhaustive=len(rows) <= _SMALL,
+            exhaustive=len(rows) <= _EXHAUSTIVE_ROWS,
             verbose=self.verbose,
             budget=self.budget,
-            time_limit=self.clock.left(share),
+            time_limit=self.clock.time_limit(share),
         )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the search (was interrupted|reached)")  # the account says it
@@ -220,43 +205,43 @@ class Search:
             for i, params in enumerate(table["params"])
         ]
         interrupted = bool(getattr(search, "interrupted_", False))
-        if search._stopped:
-            self.clock.interrupt()
+        if search.cancelled:
+            self.clock.interrupt(_GRACE)
         spent, one_to_one = time.perf_counter() - began, dict(zip(kernels, same, strict=True))
         return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, some, one_to_one)
 
     def closer(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the families that may be the best, at scales about their best, and the prices about theirs."""
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         winner, *others = stage.champions()
         errors = [spread(winner.scores - t.scores) for t in others]
         usual = float(np.median(errors)) if errors else 0.0  # one that fails on a fold is not as good for its spread
-        near = [t for t, e in zip(others, errors, strict=True) if winner.mean - t.mean <= _BEHIND * min(e, usual)]
-        chosen = [winner, *near[: _FAMILIES - 1]]
+        near = [t for t, e in zip(others, errors, strict=True) if winner.mean - t.mean <= _MAYBE_BEST * min(e, usual)]
+        chosen = [winner, *near[: _SECOND_FAMILIES - 1]]
         for trial in chosen:
             best = trial.candidate
             if best.make is None:
-                found.append(best)
+                candidates.append(best)
                 continue
             tried = [t.candidate.scale for t in stage.trials if t.candidate.family == best.family]
-            factors: tuple[float, ...] = _NEAR if trial is winner else (0.8, 1.0, 1.25)
+            factors: tuple[float, ...] = _NEAR_FACTORS if trial is winner else (0.8, 1.0, 1.25)
             if best.scale == max(tried) > min(tried):  # the best may lie beyond
-                factors = _BEYOND
+                factors = _OUTER_FACTORS
             elif best.scale == min(tried) < max(tried):
-                factors = tuple(1 / f for f in _BEYOND)
-            found += [best.at(float(f"{best.scale * f:.3g}")) for f in factors]
-        found = list({candidate.kernel: candidate for candidate in found}.values())
+                factors = tuple(1 / f for f in _OUTER_FACTORS)
+            candidates += [best.at(float(f"{best.scale * f:.3g}")) for f in factors]
+        candidates = list({candidate.kernel: candidate for candidate in candidates}.values())
         if self.price is None:
-            return found, self.prices
+            return candidates, self.prices
         places = [int(np.argmin(np.abs(np.log(self.prices / trial.price)))) for trial in chosen]
-        return found, self.prices[max(0, min(places) - 1) : max(places) + 3]  # more rows bear a weaker penalty
+        return candidates, self.prices[max(0, min(places) - 1) : max(places) + 3]  # more rows bear a weaker penalty
 
     def finalists(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the few best kernels of a stage, and the prices at which they were so good."""
-        found: dict[Any, Trial] = {}
+        by_kernel: dict[Any, Trial] = {}
         for trial in sorted(stage.finished(), key=lambda t: (t is not stage.best(), -t.mean)):
-            found.setdefault(trial.candidate.kernel, trial)
-        best = list(found.values())[:_FINALISTS]
+            by_kernel.setdefault(trial.candidate.kernel, trial)
+        best = list(by_kernel.values())[:_FINALISTS]
         prices = {trial.price for trial in best}
         return [trial.candidate for trial in best], np.array([p for p in self.prices if p in prices])
 
@@ -273,7 +258,7 @@ def folds(cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any) -> list[t
                 cv = max(2, min(int(cv), int(counts.min())))
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
         else:
-            cv = KFold(max(2, min(int(cv), len(y) // _FEWEST)), shuffle=True, random_state=seed)
+            cv = KFold(max(2, min(int(cv), len(y) // _FOLD_TARGETS)), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         return [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv, y, classifier=classifies).split(X, y)]
@@ -281,7 +266,7 @@ def folds(cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any) -> list[t
 
 def first_look(y: np.ndarray, rows: np.ndarray, classifies: bool, seed: Any) -> np.ndarray:
     """Return the rows on which all kernels are compared; all of them where there are not many."""
-    if len(rows) <= _WORTH * FIRST_ROWS:
+    if len(rows) <= _SECOND_LOOK * FIRST_ROWS:
         return rows
     return rows[sample(y[rows], FIRST_ROWS, classifies, seed)]
 

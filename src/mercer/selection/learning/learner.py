@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 from sklearn.base import clone
 
 from mercer.estimators import GaussianProcessRegressor
-from mercer.gram import Gram, parameter_gradient, parameters, with_parameters
-from mercer.gram.products import Products
+from mercer.gram import parameters, with_parameters
 from mercer.kernels import Kernel
 from mercer.kernels.vectors.stationary import Radial
-from mercer.machine.threads import one_thread_each
 from mercer.points import Points
-from mercer.selection.learning.learned import Learned, account
+from mercer.selection.learning.leave_one_out import LeaveOneOut
 from mercer.solvers.control import Control
-from mercer.solvers.gp.likelihood import LEAST, Evidence, Profile, fill, least_noise
+from mercer.solvers.gp.likelihood import Evidence, Profile
 from mercer.solvers.gp.search import Tuned, tune
 from mercer.solvers.gp.space import NOISE, Space, last_part, space_of
-from mercer.solvers.systems.cholesky import diagnose
 
-_ALPHAS = (1e-8, 1e4)  # bounds of alpha, in units of the mean of k(x, x)
-_SHARES = (0.5, 1.0)  # of the scales given: where those of each feature start, besides at the best one for all
-_ALPHA = 0.1  # where it starts for models that have none, in the same unit
-_TILE = 512  # rows and columns that are mirrored at a time
-_NOTHING = 1e-13  # of the targets: errors that are rounding
+_ALPHA_BOUNDS = (1e-8, 1e4)  # bounds of alpha, in units of the mean of k(x, x)
+_SCALE_STARTS = (0.5, 1.0)  # of the scales given: where those of each feature start, besides at the best one for all
+_FIRST_ALPHA = 0.1  # where it starts for models that have none, in the same unit
+_LISTED_PARAMETERS = 12  # parameters that are listed one by one
+_SMALL_EFFECT = 0.05  # of the largest effect of a feature: one that hardly counts
+_EFFECT_ROWS = 500  # rows at which effects are measured
+_NAMES = {
+    "loo": "the mean squared error where each sample is predicted by all others",
+    "density": "the mean log density of each sample given all others",
+    "likelihood": "the log marginal likelihood",
+}
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Learner:
             Y = Y - Y.mean(axis=0)
         noise = self._first_noise(kernel, points, Y, chosen)
         start = self._value(kernel, noise, points, Y)
-        starts = [_apart(spread_scales(kernel, points), noise, share) for share in _SHARES] if ard else []
+        starts = [_apart(spread_scales(kernel, points), noise, share) for share in _SCALE_STARTS] if ard else []
         history: list[tuple[int, float, float]] = []
         first = space = self._space(kernel, noise, points, Y, last=not ard)
         tuned = self._tune(space, points, Y) if space.free.any() else None
@@ -84,7 +85,7 @@ class Learner:
             kernel = space.kernel
         whole = tuned is not None and tuned.rows == len(Y)
         value = tuned.likelihood if tuned and whole else self._evidence(points, Y).factor(kernel, noise).likelihood
-        found = _values(space, tuned)
+        learned = _values(space, tuned)
         model = self._fitted(kernel, noise, X, y)
         known = Learned(
             model,
@@ -93,7 +94,7 @@ class Learner:
             [(rows, self._natural(v, rows * Y.shape[1]), seconds) for rows, v, seconds in history],
             "",
             start,
-            found,
+            learned,
             self.objective,
         )
         ends = [] if tuned is None else space.at_bounds(tuned.theta)
@@ -129,11 +130,11 @@ class Learner:
                     f"alpha={model.alpha!r:.80} is kept by a Gaussian process; learn_kernel learns the noise, so give "
                     "it as `noise`."
                 )
-            noise = model._first_noise(float(np.mean(Y**2)) or 1.0, self.total)
+            noise = model.first_noise(float(np.mean(Y**2)) or 1.0, self.total)
             return np.asarray(noise)[chosen] if np.ndim(noise) and chosen is not None else noise
         alpha = getattr(model, "alpha", None)
         if alpha is None:
-            return _ALPHA * _size(kernel, points)
+            return _FIRST_ALPHA * _size(kernel, points)
         if np.ndim(alpha):
             raise ValueError(f"alpha={alpha!r} has a number for each target; learn_kernel learns one, so give one.")
         return float(alpha)
@@ -145,7 +146,7 @@ class Learner:
         relative = self.objective == "loo" or (self.objective == "likelihood" and not self._process)
         if relative and NOISE not in given and not np.ndim(noise) and noise > 0:
             size = _size(kernel, points)
-            given[NOISE] = (min(_ALPHAS[0] * size, noise), max(_ALPHAS[1] * size, noise))
+            given[NOISE] = (min(_ALPHA_BOUNDS[0] * size, noise), max(_ALPHA_BOUNDS[1] * size, noise))
         space = space_of(kernel, noise, points, Y, given, fixed)
         if np.ndim(noise):
             return space
@@ -189,22 +190,22 @@ def spread_scales(kernel: Kernel, points: Points) -> Kernel:
     >>> spread_scales(RBF(2.0) + 3.0 * RBF(1.0).on([0]) + Linear(), Points(np.eye(2)))
     RBF(scale=[2.0, 2.0]) + 3.0 * RBF(scale=[1.0]).on([0]) + Linear()
     """
-    found = _spread(kernel, points)
-    if found == kernel and not _has_scales(kernel):
+    scaled = _spread(kernel, points)
+    if scaled == kernel and not _has_scales(kernel):
         raise ValueError(f"ard=True, but {kernel!r} has no scale that could be one for each feature.")
-    return found
+    return scaled
 
 
 def _spread(kernel: Kernel, points: Points) -> Kernel:
     if isinstance(kernel, Radial):
         return kernel.replace(scale=[float(kernel.scale)] * points.width) if np.isscalar(kernel.scale) else kernel  # type: ignore[arg-type]
-    parts = {name: part for name, part in kernel._params().items() if isinstance(part, Kernel)}
+    parts = {name: part for name, part in kernel.get_params(deep=False).items() if isinstance(part, Kernel)}
     seen = kernel._seen(points) if parts else points
     return kernel.replace(**{name: _spread(part, seen) for name, part in parts.items()})
 
 
 def _has_scales(kernel: Kernel) -> bool:
-    parts = (part for part in kernel._params().values() if isinstance(part, Kernel))
+    parts = (part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))
     return isinstance(kernel, Radial) or any(map(_has_scales, parts))
 
 
@@ -229,181 +230,127 @@ def _values(space: Space, tuned: Tuned | None) -> dict[str, float]:
     return dict(zip(space.names, values.tolist(), strict=True))
 
 
-# -- leave-one-out predictions as a function of the kernel, with their gradient ---------------------------
-
-
-Measure = Literal["squares", "density"]
+# -- the learned kernel, as an object and in words ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """The errors of all samples, each by the fit without it, and what is maximised.
+class Learned:
+    """What `learn_kernel` returns.
 
     Attributes
     ----------
-    errors
-        y_i - f_{-i}(x_i), (n, m).
-    precisions
-        C_ii: the inverse of the variance with which the others predict sample i.
-    likelihood
-        `LeaveOneOut` says of what.
+    estimator
+        The estimator with the learned kernel, fitted to all rows.
+    kernel
+        The kernel.
+    value
+        Of the objective there: the mean squared error of predictions that leave out one sample ("loo"), the mean log
+        density of samples that are left out ("density"), or the log marginal likelihood ("likelihood").
+    start
+        The same before.
+    parameters
+        The parameters of the kernel and alpha (or noise) by name.
+    history
+        One row (rows, value, seconds) for each evaluation.
+    objective
+        Which objective it was.
+    account
+        What was done and found, to be read.
     """
 
-    errors: np.ndarray
-    precisions: np.ndarray
-    likelihood: float
+    estimator: Any
+    kernel: Kernel
+    value: float
+    history: list[tuple[int, float, float]] = field(repr=False)
+    account: str = field(repr=False)
+    start: float = math.nan
+    parameters: dict[str, float] = field(default_factory=dict, repr=False)
+    objective: str = ""
+
+    def __str__(self) -> str:
+        return self.account
 
 
-class LeaveOneOut:
-    r"""The leave-one-out errors of ridge regression in closed form, as `mercer.solvers.gp.search` maximises.
-
-    .. math:: e_i = a_i / C_{ii}, \quad a = C y, \quad C = (K + \alpha I)^{-1}
-
-    and with an intercept :math:`C - C 1 1' C / 1'C1` in place of C. Of n samples and m targets, either
-
-    .. math:: -\tfrac{nm}{2} \log \tfrac{1}{nm} \sum_i e_i^2 \quad\text{("squares")}, \qquad
-              \sum_i \log N(e_i; 0, 1 / C_{ii}) \quad\text{("density")}
-
-    The first is the mean square on the scale of a likelihood; it does not notice if K and alpha are multiplied by one
-    number. As dC = -C dM C for M = K + alpha I, the slopes of both are
-
-    .. math:: \langle W, dM \rangle, \qquad W \propto \tfrac12 (C u\, a' + a\, u' C) - C \operatorname{diag}(v) C
-
-    with u = e / C_ii and v = e² / C_ii, or with u = e and v = (e² + 1 / C_ii) / 2.
+def account(
+    learned: Learned,
+    first: Space,
+    last: Space,
+    points: Points,
+    ends: list[str],
+    stopped: str,
+    chosen: np.ndarray | None,
+) -> str:
+    """Return what `learn_kernel` has done, in sentences.
 
     Parameters
     ----------
+    learned
+        What was found.
+    first, last
+        The parameters at the start, and as they were learned in the end.
     points
-        The training points.
-    Y
-        Targets, (n, m).
-    memory
-        Not used: the memory of a factor that others reuse.
-    intercept
-        Whether there is an offset, which is not penalised.
-    measure
-        "squares" or "density".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import RBF, KernelRidge
-    >>> from mercer.points import Points
-    >>> X = np.linspace(0, 1, 9)[:, None]
-    >>> found = LeaveOneOut(Points(X), np.sin(6 * X)).factor(RBF(scale=0.3), 0.01)
-    >>> model = KernelRidge(alpha=0.01, kernel=RBF(scale=0.3)).fit(X, np.sin(6 * X))
-    >>> bool(np.allclose(found.errors, model.loo_residuals()))
-    True
+        The rows that were used.
+    ends
+        Which parameters ended at a bound, in words.
+    stopped
+        Why the search ended.
+    chosen
+        Which rows were used; None for all.
     """
-
-    def __init__(
-        self,
-        points: Points,
-        Y: np.ndarray,
-        memory: np.ndarray | None = None,
-        *,
-        intercept: bool = False,
-        measure: Measure = "squares",
-    ) -> None:
-        self.points, self.Y = points, np.ascontiguousarray(Y, dtype=np.float64)
-        self.intercept, self.measure = intercept, measure
-        n = len(self.Y)
-        self.matrix = np.empty((n, n))
-        self.factored: LeftOut | None = None
-        self._hidden: Any = False
-
-    def factor(self, kernel: Kernel, noise: float | np.ndarray, careful: bool = True) -> LeftOut:
-        """Return the errors for a kernel and a level of noise, which is alpha.
-
-        Parameters
-        ----------
-        kernel
-            With every parameter known.
-        noise
-            A number, or one for each point.
-        careful
-            Not used: noise too small for a sound factor is raised to what is enough.
-        """
-        self.factored = None
-        C, n = self.matrix, len(self.matrix)
-        floor = least_noise(kernel.diag(self.points))
-        self._hidden = np.broadcast_to(np.asarray(noise) < floor, n)
-        fill(kernel, self.points, C)
-        C.flat[:: n + 1] += np.maximum(noise, floor)
-        _, failed = lapack.dpotrf(C.T, lower=1, overwrite_a=1, clean=0)
-        if failed:
-            shift = np.broadcast_to(np.asarray(noise, dtype=np.float64), n)
-            raise np.linalg.LinAlgError(diagnose(Products(Gram(kernel, self.points)), shift))
-        lapack.dpotri(C.T, lower=1, overwrite_c=1)
-        _mirror(C)
-        if self.intercept:
-            ones = C.sum(axis=1)
-            C -= np.multiply.outer(ones, ones / ones.sum())
-        diagonal = C.diagonal().copy()
-        if not (diagonal > 0).all():
-            raise np.linalg.LinAlgError(
-                "leaving out a sample leaves its value undetermined: K + alpha is singular to rounding. Take a larger "
-                "alpha."
-            )
-        a = C @ self.Y
-        errors = a / diagonal[:, None]
-        self._a = a
-        self.factored = LeftOut(errors, diagonal, self._value(errors, diagonal))
-        return self.factored
-
-    def _value(self, errors: np.ndarray, diagonal: np.ndarray) -> float:
-        if self.measure == "squares":
-            return -0.5 * errors.size * math.log(self._mean_square(errors))
-        width = errors.shape[1]
-        fit = float(np.einsum("ij,ij,i->", errors, errors, diagonal))
-        return 0.5 * (width * float(np.log(diagonal).sum()) - fit - errors.size * math.log(2 * math.pi))
-
-    def _mean_square(self, errors: np.ndarray) -> float:
-        least = _NOTHING * float(np.abs(self.Y).max(initial=0.0))
-        return max(float(np.mean(errors**2)), least**2, 1e-300)
-
-    def gradient(self, kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
-        """Return the slopes of what `factor` has found last.
-
-        Parameters
-        ----------
-        kernel
-            The kernel of that call.
-
-        Returns
-        -------
-        slopes, noise
-            In each continuous parameter of the kernel, and in the noise of each point.
-        """
-        assert self.factored is not None
-        C, a, n = self.matrix, self._a, len(self.matrix)
-        errors, precisions = self.factored.errors, self.factored.precisions
-        squares = np.einsum("ij,ij->i", errors, errors)
-        if self.measure == "squares":
-            share = 1.0 / self._mean_square(errors)
-            u, v = share * errors / precisions[:, None], share * squares / precisions
-        else:
-            u, v = errors, 0.5 * (squares + errors.shape[1] / precisions)
-        half = C * np.sqrt(v)
-        W = half @ half.T
-        np.negative(W, out=W)
-        np.matmul(C @ u, 0.5 * a.T, out=half)
-        W += half
-        W += half.T
-        del half
-        noise = np.where(self._hidden, 0.0, W.diagonal())
-        if self._hidden.any():  # there the diagonal is a multiple of the trace of K
-            W.flat[:: n + 1] += LEAST * float(W.diagonal()[self._hidden].sum())
-        with one_thread_each() if n > _TILE else nullcontext():
-            return parameter_gradient(kernel, self.points, W), noise
+    n, tries = len(points), len(learned.history)
+    rows = f"all {n:,} rows" if chosen is None else f"{n:,} rows drawn at random"
+    lines = [
+        f"{_NAMES[learned.objective].capitalize()}, on {rows}: {learned.value:.6g}, from {learned.start:.6g} at the "
+        f"start. {int(last.free.sum())} parameters were learned in {tries} evaluations."
+    ]
+    lines += _parameters(learned.parameters, first, last)
+    silent = _silent(learned, points)
+    if silent:
+        listed = ", ".join([*map(str, silent[:_LISTED_PARAMETERS]), *["..."] * (len(silent) > _LISTED_PARAMETERS)])
+        lines.append(
+            f"{len(silent)} of {points.width} features hardly count (their effect is less than {_SMALL_EFFECT:.0%} of "
+            f"the largest): {listed}."
+        )
+    far = [end for end in ends if not ("scale" in end and "upper" in end)]
+    if far:
+        lines.append(f"{'; '.join(far)}: it may be better beyond. Widen `bounds` there, or name it in `fixed`.")
+    if last.held:
+        lines.append("Kept: " + ", ".join(f"{name} ({why})" for name, why in last.held.items()) + ".")
+    if stopped != "converged":
+        lines.append(f"The search ended early ({stopped}); this is the best so far.")
+    if "alpha" in learned.parameters and not hasattr(learned.estimator, "alpha"):
+        lines.append(
+            f"alpha is that of ridge regression; {type(learned.estimator).__name__} has its own parameters as given."
+        )
+    return "\n".join(lines)
 
 
-def _mirror(M: np.ndarray) -> None:
-    """Copy what is above the diagonal below it."""
-    n = len(M)
-    for i in range(0, n, _TILE):
-        rows = slice(i, i + _TILE)
-        part = M[rows, rows]
-        below = np.tril_indices(len(part), -1)
-        part[below] = part.T[below]
-        M[i + _TILE :, rows] = M[rows, i + _TILE :].T
+def _parameters(learned: dict[str, float], first: Space, last: Space) -> list[str]:
+    """Return a line for each free parameter, with where it came from, or one for all where there are many."""
+    before = dict(zip(first.names, first.values.tolist(), strict=True))
+    lines = []
+    for name in last.free_names[:_LISTED_PARAMETERS]:
+        start = before.get(name, before.get(name.split("[")[0], math.nan))
+        lines.append(f"  {name}: {learned[name]:.4g} (from {start:.4g})")
+    if len(last.free_names) > _LISTED_PARAMETERS:
+        lines.append(f"  ... and {len(last.free_names) - _LISTED_PARAMETERS} more")
+    return lines
+
+
+def _silent(learned: Learned, points: Points) -> list[int]:
+    """Return the features that the function hardly depends on: by its slopes, in units of their deviations.
+
+    A large scale is no sign of it by itself: what is linear is best said with a large scale and a small alpha.
+    """
+    listed = any(last_part(name) == "scale" and name.endswith("]") for name in learned.parameters)
+    if not listed or not points.numeric or not isinstance(points.vectors, np.ndarray):
+        return []
+    some = np.asarray(points.vectors[:: max(1, len(points) // _EFFECT_ROWS)], dtype=np.float64)
+    try:
+        slopes = np.asarray(learned.estimator.function_.gradient(some))
+    except (TypeError, ValueError):  # a kernel without a gradient, or on parts of a table
+        return []
+    if slopes.shape[1] != points.width:
+        return []
+    effect = np.sqrt(np.mean(slopes.reshape(len(some), points.width, -1) ** 2, axis=(0, 2))) * some.std(axis=0)
+    return [int(j) for j in np.flatnonzero(effect < _SMALL_EFFECT * effect.max())]

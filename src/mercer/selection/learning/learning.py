@@ -14,22 +14,24 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.estimators import GaussianProcessRegressor
+from mercer.estimators.regression.base import columns_of
+from mercer.estimators.shared.classes import numbered, shown
 from mercer.estimators.shared.data import KernelData
 from mercer.kernels import Kernel, parse_kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget
 from mercer.points import Points
-from mercer.selection.learning.learned import Learned
-from mercer.selection.learning.learner import Learner
-from mercer.selection.search.targets import is_constant, numbers_of
-from mercer.selection.search.work import within
+from mercer.selection.learning.learner import Learned, Learner
+from mercer.selection.search.cross_validation import within
 from mercer.solvers.control import Control
 from mercer.solvers.gp.likelihood import rows_of
 
 OBJECTIVES = ("auto", "loo", "density", "likelihood")
-_ROWS = 4_000  # on how many rows parameters are learned, at most, unless the caller says
+_MOST_ROWS = 4_000  # on how many rows parameters are learned, at most, unless the caller says
 _MATRICES = 5  # n x n, held at a time
-_LEAST = 50  # rows that a kernel is learned on, unless the user asks for fewer
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)  # relative: targets that differ by less are equal
+_SQUARABLE = 1e150  # the largest target whose square is well within float64
+_LEAST_ROWS = 50  # rows that a kernel is learned on, unless the user asks for fewer
 
 
 def learn_kernel(
@@ -122,7 +124,7 @@ def learn_kernel(
     if objective == "auto":
         objective = "likelihood" if ard or isinstance(model, GaussianProcessRegressor) else "loo"
     control = Control(max_iter=int(max_iter), time_limit=time_limit)
-    data, target = model._read(X, y)
+    data, target = model.read_training(X, y)
     Y, unit = numbers_of(model, target, scaled=objective != "density")
     points = Points(data)
     kernel = kernel.resolve(points)
@@ -168,9 +170,9 @@ def _chosen(n: int, rows: int | None, budget: Any, rng: np.random.Generator) -> 
     """Return which rows parameters are learned on; None for all."""
     if rows is not None and not (isinstance(rows, numbers.Integral) and rows >= 3):
         raise ValueError(f"rows must be a whole number >= 3, or None; it is {rows!r}.")
-    wanted = min(n, _ROWS if rows is None else int(rows))
+    wanted = min(n, _MOST_ROWS if rows is None else int(rows))
     most = int(math.sqrt(Budget(budget) / (8 * _MATRICES)))
-    least = min(wanted, _LEAST) if rows is None else wanted
+    least = min(wanted, _LEAST_ROWS) if rows is None else wanted
     remedy = "raise the budget." if rows is None else f"take rows={most}, or raise the budget."
     Budget(budget).require(8 * _MATRICES * least**2, f"learning on {least} rows", remedy)
     wanted = min(wanted, most)
@@ -184,3 +186,55 @@ def _kept(model: Any, kernel: Kernel, X: Any, y: Any, objective: str) -> Learned
         fitted = clone(model).fit(X, y)
     said = "The targets are constant, so that every kernel predicts them; the kernel was kept as it was given."
     return Learned(fitted, kernel, 0.0 if objective == "loo" else math.nan, [], said, 0.0, {}, objective)
+
+
+# -- targets as the numbers that kernels are compared by --------------------------------------------------
+
+
+def numbers_of(model: Any, target: Any, scaled: bool) -> tuple[np.ndarray, float]:
+    """Return the targets of an estimator in columns, and the unit that they are in.
+
+    Parameters
+    ----------
+    model
+        The estimator; for a Gaussian process targets are normalised as it says.
+    target
+        As it has read them.
+    scaled
+        Whether the unit may be the largest: not where the noise is in the units of the targets.
+    """
+    if is_classifier(model):
+        return codes_of(np.asarray(target)), 1.0
+    Y = columns_of(np.asarray(target, dtype=np.float64))
+    if isinstance(model, GaussianProcessRegressor):
+        return model.normalised(Y)[0], 1.0
+    largest = float(np.abs(Y).max())
+    if scaled and largest > 0:
+        return Y / largest, largest
+    if largest > _SQUARABLE:
+        raise ValueError(f"y reaches {largest:.3g}, whose square leaves the range of float64; scale the targets.")
+    return Y, 1.0
+
+
+def codes_of(labels: np.ndarray) -> np.ndarray:
+    """Return labels as numbers: -1 and 1 for two classes, for more one such column for each.
+
+    Examples
+    --------
+    >>> codes_of(np.array(["no", "yes", "no"])).ravel()
+    array([-1.,  1., -1.])
+    """
+    classes, codes = numbered(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {shown(classes[0])}: every kernel tells it from nothing. Give two or more."
+        )
+    if len(classes) == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+
+
+def is_constant(Y: np.ndarray, intercept: bool) -> bool:
+    """Whether the targets are what every model predicts: 0, or any one number where there is an offset."""
+    rest = Y - Y.mean(axis=0) if intercept else Y
+    return bool(np.abs(rest).max() <= _ROUNDING * np.abs(Y).max(initial=0.0))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import Certificate, Stop, relative_gap
@@ -25,16 +26,17 @@ from mercer.losses import SquaredNorm
 from mercer.machine.budget import Budget
 from mercer.machine.warn import warn
 from mercer.points import Points
-from mercer.selection.learning.mixing import Aligned, Mixed, mixed
-from mercer.selection.learning.simplex import descend
+from mercer.selection.learning.learning import codes_of, is_constant
+from mercer.selection.learning.weights import Aligned, Mixed, descend, mixed
+from mercer.selection.search.cross_validation import within
 from mercer.selection.search.grids import expand, listed
-from mercer.selection.search.targets import codes_of, flat, is_classes, is_constant
-from mercer.selection.search.work import within
+from mercer.selection.search.search import flat
 from mercer.solvers.run import history_table
 
 METHODS = ("alignment", "objective")
-_ROWS, _LEAST = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
-_EVEN = 1e-12  # of the mean of k(x, x): a spread that is none
+_MOST_ROWS, _LEAST_ROWS = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
+_NO_SPREAD = 1e-12  # of the mean of k(x, x): a spread that is none
+_CLASSES = 20  # different whole numbers, up to which they name classes
 
 
 class KernelMixture(BaseEstimator):
@@ -215,8 +217,8 @@ class KernelMixture(BaseEstimator):
 
     def _chosen(self, n: int) -> np.ndarray | None:
         budget, each = Budget(self.budget), 8 * (len(self.kernels_) + 1)  # bytes of a pair: all matrices, and blocks
-        wanted = min(n, _ROWS if self.rows is None else int(self.rows))
-        least = min(wanted, _LEAST) if self.rows is None else wanted
+        wanted = min(n, _MOST_ROWS if self.rows is None else int(self.rows))
+        least = min(wanted, _LEAST_ROWS) if self.rows is None else wanted
         what = f"comparing {len(self.kernels_)} kernels on {least} rows"
         budget.require(each * least**2, what, "take fewer kernels or rows, or raise the budget.")
         wanted = min(wanted, int(math.sqrt(budget / each)))
@@ -239,27 +241,27 @@ class KernelMixture(BaseEstimator):
             return Stop.time(limit)
 
         count = len(self.kernels_)
-        found = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
-        self.weights_, self.n_iter_ = found.shares, len(found.history)
-        if not found.known.slopes.any():
+        minimum = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
+        self.weights_, self.n_iter_ = minimum.shares, len(minimum.history)
+        if not minimum.known.slopes.any():
             self.weights_ = self._even("the model is constant whatever the kernel is")
-        self._history = found.history
+        self._history = minimum.history
         self.estimator_ = problem.fitted(self.weights_)
         name = type(model).__name__
         self.plan_ = f"{count} kernels, {self.n_iter_} fits of {name}, quasi-Newton steps on the weights"
         self._claim = Certificate(
-            primal=found.known.upper,
-            dual=found.bound,
-            kkt=found.known.mismatch(found.shares),
+            primal=minimum.known.upper,
+            dual=minimum.bound,
+            kkt=minimum.known.mismatch(minimum.shares),
             tol=float(self.tol),
             solver=f"quasi-Newton steps on weights, {name} inside",
             iterations=self.n_iter_,
             seconds=time.perf_counter() - began,
-            stopped=found.stopped,
+            stopped=minimum.stopped,
         )
         if not self.certificate_.converged:
             warn(
-                f"the weights were left ({found.stopped}) at a relative gap of {self.certificate_.relative_gap:.2g}; "
+                f"the weights were left ({minimum.stopped}) at a relative gap of {self.certificate_.relative_gap:.2g}; "
                 f"tol={self.tol:g} was asked. They are the best so far.",
                 ConvergenceWarning,
             )
@@ -339,10 +341,23 @@ def spread_in(kernel: Kernel, points: Points) -> float:
     n = len(points)
     size = float(np.mean(kernel.diag(points), dtype=np.float64))
     ones = np.ones(n, dtype=Gram(kernel, points).dtype)
-    found = size - float(np.sum(Gram(kernel, points).matvec(ones), dtype=np.float64)) / n**2
-    if found > _EVEN * size:
-        return found
+    spread = size - float(np.sum(Gram(kernel, points).matvec(ones), dtype=np.float64)) / n**2
+    if spread > _NO_SPREAD * size:
+        return spread
     return size if size > 0 else 1.0
+
+
+def is_classes(y: Any) -> bool:
+    """Whether targets name classes: texts, booleans, or whole numbers with at most 20 values.
+
+    Examples
+    --------
+    >>> is_classes(["a", "b"]), is_classes([1, 2, 1]), is_classes([0.5, 2.0]), is_classes(range(100))
+    (True, True, False, False)
+    """
+    y = np.asarray(y)
+    few = y.dtype.kind not in "iuf" or len(np.unique(y)) <= _CLASSES
+    return few and type_of_target(y) in ("binary", "multiclass")
 
 
 def _kernel(kernel: Any) -> Kernel:

@@ -13,9 +13,9 @@ from mercer.gram import Gram
 from mercer.kernels import RBF, Kernel
 from mercer.points import Points
 
-_SAMPLE = 400  # points whose distances are looked at
-_SPAN = (0.1, 3.0)  # times the quantiles below: the smallest and the largest scale
-_KERNEL = ("kernel", "gamma", "degree", "coef0")  # parameters that say which kernel
+_SAMPLE_POINTS = 400  # points whose distances are looked at
+_SCALE_FACTORS = (0.1, 3.0)  # times the quantiles below: the smallest and the largest scale
+_KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")  # parameters that say which kernel
 
 # The price of errors goes up in half decades; what it is called differs from model to model.
 _GRIDS: dict[str, np.ndarray] = {
@@ -45,19 +45,19 @@ def scales(X: Any, count: int = 10, seed: int = 0) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from mercer.selection import scales
-    >>> found = scales(np.random.default_rng(0).normal(size=(200, 5)), 5)
-    >>> found.round(1)
+    >>> grid = scales(np.random.default_rng(0).normal(size=(200, 5)), 5)
+    >>> grid.round(1)
     array([ 0.2,  0.5,  1.5,  4.3, 12.6])
     """
     points = Points.of(X)
-    if len(points) > _SAMPLE:
-        some = np.sort(np.random.default_rng(seed).choice(len(points), _SAMPLE, replace=False))
+    if len(points) > _SAMPLE_POINTS:
+        some = np.sort(np.random.default_rng(seed).choice(len(points), _SAMPLE_POINTS, replace=False))
         points = points.take(some)
     squares = np.asarray(Gram.of_formula(lambda pair: pair.sqdist(1.0), points).fill(), dtype=np.float64)
     distances = np.sqrt(squares[np.triu_indices(len(points), 1)])
     distances = distances[distances > 0]
     low, high = np.quantile(distances, [0.1, 0.9]) if distances.size else (1.0, 1.0)
-    return np.geomspace(_SPAN[0] * low, _SPAN[1] * high, count)
+    return np.geomspace(_SCALE_FACTORS[0] * low, _SCALE_FACTORS[1] * high, count)
 
 
 def default_grid(estimator: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def default_grid(estimator: Any) -> dict[str, Any]:
 
 def expand(kernels: Any, X: Any) -> list[Any]:
     """Return the kernels to try; a class such as RBF stands for itself at ten scales."""
-    found: list[Any] = []
+    tried: list[Any] = []
     for k in listed(kernels):
         if isinstance(k, type) and issubclass(k, Kernel):
             if "scale" not in getattr(k, "__annotations__", {}):
@@ -89,12 +89,12 @@ def expand(kernels: Any, X: Any) -> list[Any]:
                     f"kernels contains the class {k.__name__}, which has no scale to try; give kernels of that class, "
                     f"such as {k.__name__}()."
                 )
-            found += [k(scale=float(s)) for s in scales(X)]  # type: ignore[call-arg]
+            tried += [k(scale=float(s)) for s in scales(X)]  # type: ignore[call-arg]
         else:
-            found.append(k)
-    if not found:
+            tried.append(k)
+    if not tried:
         raise ValueError("kernels is empty; name at least one, or leave it None for RBF at ten scales.")
-    return found
+    return tried
 
 
 def candidates(estimator: Any, kernels: Any, param_grid: Any, X: Any, y: Any = None) -> list[dict[str, Any]]:
@@ -170,4 +170,4 @@ def _waits(kernels: Any) -> bool:
 
 
 def _names_kernel(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and name[len(prefix) :].split("__")[0] in _KERNEL
+    return name.startswith(prefix) and name[len(prefix) :].split("__")[0] in _KERNEL_PARAMETERS

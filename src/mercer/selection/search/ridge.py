@@ -14,24 +14,22 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.kernel_ridge import KernelRidge
-from mercer.estimators.shared.data import asks_for_choice, positive_weights
+from mercer.estimators.shared.data import positive_weights
 from mercer.estimators.shared.parameters import check_parameters, positive
 from mercer.gram import Gram
 from mercer.gram.products import Products
-from mercer.kernels import Kernel, Precomputed
+from mercer.kernels import Kernel
 from mercer.machine.threads import cores
-from mercer.points import Points
-from mercer.selection.search.answers import KnownRegressor
-from mercer.selection.search.work import Work
+from mercer.selection.search.cross_validation import CrossValidation, PrecomputedRegressor, SharedData, alike
 from mercer.solvers.systems.cg import krylov
 
-_SHARED = 100  # products with K that all folds share, before the alphas that are left get a factor
-_STREAMED = 300  # where K is not held, and there is no factor
-_FACTORED = 120  # products with the inverse
-_SPAN = 1e5  # ratio of alphas that one factor serves
-_SHARE, _STREAMED_SHARE = 0.75, 0.5  # of the budget: for matrices; for Krylov spaces, where no matrix is held
-_SOLUTIONS = 4  # copies of the solutions of a fold
-_FEWEST = 8  # products, below which a Krylov space is none
+_SHARED_PRODUCTS = 100  # products with K that all folds share, before the alphas that are left get a factor
+_STREAMED_PRODUCTS = 300  # products with K where it is not held, and there is no factor
+_INVERSE_PRODUCTS = 120  # products with the inverse of K + alpha
+_FACTOR_SPAN = 1e5  # ratio of alphas that one factor serves
+_MATRIX_SHARE, _KRYLOV_SHARE = 0.75, 0.5  # of the budget: for matrices; for Krylov spaces, where no matrix is held
+_SOLUTIONS = 4  # copies of the solutions of a fold that are held at a time
+_LEAST_PRODUCTS = 8  # products, below which a Krylov space is none
 _HEADROOM = 0.3  # of the residual that is asked for, since it is measured again by nobody
 
 Task = tuple[Kernel, dict[int, list[int]]]
@@ -42,91 +40,64 @@ class Ridges:
 
     Parameters
     ----------
-    work
+    cv
         The search.
     """
 
     races = False  # all alphas cost little more than one: nothing is gained by leaving some
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.models = work.models
+    def __init__(self, cv: CrossValidation) -> None:
+        self.cv = cv
+        self.models = cv.models
         for model in self.models:
             check_parameters(model)
-        first = self.models[0]
-        data, target = first._read(work.X, work.y)
-        self.kind, self.data = first._kind, data
-        self.target = np.asarray(target, dtype=np.float64)
+        self.shared = SharedData(cv)
+        self.points, self.target = self.shared.points, self.shared.target
         n = self.n = len(self.target)
-        self.points = Points(np.arange(n) if self.kind == "similarities" else data)
-        size = 8 * (n * n + max(len(train) for train, _ in work.splits) ** 2)  # of K and of the factor of a fold
-        self.held, self.serial = size <= _SHARE * work.budget, cores() * size > _SHARE * work.budget
-        room = (1.0 - _SHARE if self.held else _STREAMED_SHARE) * work.budget
+        size = 8 * (n * n + max(len(train) for train, _ in cv.splits) ** 2)  # of K and of the factor of a fold
+        self.held, self.serial = size <= _MATRIX_SHARE * cv.budget, cores() * size > _MATRIX_SHARE * cv.budget
+        room = (1.0 - _MATRIX_SHARE if self.held else _KRYLOV_SHARE) * cv.budget
         self.room = int(room) // (1 if self.serial else cores())  # bytes of Krylov spaces and solutions
         self.plan = f"KernelRidge on {n} points: all alphas of a kernel from one Krylov space" + (
             ", small ones from one factor for each fold." if self.held else ", on products that hold no matrix."
         )
 
     @staticmethod
-    def can(work: Work) -> bool:
+    def can(cv: CrossValidation) -> bool:
         """Whether a search is one of `KernelRidge` with plain alphas."""
-        if set(work.fit_params) - {"sample_weight"} or type(work.estimator) is not KernelRidge or work.y is None:
+        if type(cv.estimator) is not KernelRidge or cv.y is None or set(cv.fit_params) - {"sample_weight"}:
             return False
-        models = work.models
-        return all(
-            positive(model.alpha)
-            and model.alpha < np.inf
-            and model._reads() == models[0]._reads()
-            and model.dtype == models[0].dtype
-            and model.checkpoint is None
-            and model.time_limit is None
-            and model.max_iter < 0
-            and not model.verbose
-            and not hasattr(model, "_skl_callbacks")
-            and not asks_for_choice(model.kernel)
-            for model in models
-        )
+        return alike(cv.models) and all(positive(model.alpha) and model.alpha < np.inf for model in cv.models)
 
     def tasks(self, cells: list[tuple[int, int]]) -> list[Task]:
         """Return the cells by kernel, and for each its folds with their candidates."""
-        found: dict[Any, dict[int, list[int]]] = {}
-        kernels: dict[Any, Kernel] = {}
+        by_kernel: dict[Any, tuple[Kernel, dict[int, list[int]]]] = {}
         for candidate, fold in cells:
             model = self.models[candidate]
-            given = model._given_kernel
-            free = isinstance(given, Kernel) and given.resolved
-            known = given if free else (given, model.gamma, model.degree, model.coef0)
-            rest = repr((model.fit_intercept, model.residual, model.kernel_params))
-            key: Any = (known, rest, None if free or self.kind == "similarities" else fold)
-            if key not in kernels:
-                train = self.work.splits[fold][0]
-                kernels[key] = (
-                    Precomputed(self.data)
-                    if self.kind == "similarities"
-                    else model._resolved(self.points.take(train).data)
-                )
-            found.setdefault(key, {}).setdefault(fold, []).append(candidate)
-        return [(kernels[key], folds) for key, folds in found.items()]
+            key = self.shared.kernel_key((candidate, fold)), repr((model.fit_intercept, model.residual))
+            _, folds = by_kernel.setdefault(key, (self.shared.kernel((candidate, fold)), {}))
+            folds.setdefault(fold, []).append(candidate)
+        return list(by_kernel.values())
 
     def run(self, task: Task) -> None:
         """Solve and score the candidates of one kernel."""
         try:
-            Path(self, *task).run()
-        except Exception:  # the plain way says what is wrong, or gives the error score
+            AlphaPath(self, *task).run()
+        except Exception:  # the plain fit says what is wrong, or gives the error score
             for fold, which in task[1].items():
                 for c in which:
-                    if (c, fold) not in self.work.found and not self.work.stopped():
-                        self.work.keep((c, fold), self.work.trial((c, fold)))
+                    if (c, fold) not in self.cv.outcomes and not self.cv.stopped():
+                        self.cv.keep((c, fold), self.cv.trial((c, fold)))
 
 
-class Path:
+class AlphaPath:
     """All alphas and all folds of one kernel.
 
     With D the roots of the weights, 0 for points that are left out, the solution is D u with (D K D + alpha) u = D y.
     """
 
     def __init__(self, ridges: Ridges, kernel: Kernel, folds: dict[int, list[int]]) -> None:
-        self.ridges, self.work, self.folds = ridges, ridges.work, folds
+        self.ridges, self.cv, self.folds = ridges, ridges.cv, folds
         first = ridges.models[next(iter(folds.values()))[0]]
         self.intercept = bool(first.fit_intercept)
         self.tol = _HEADROOM * first.residual
@@ -134,13 +105,13 @@ class Path:
         Y = columns_of(ridges.target)
         self.outputs = Y.shape[1]
         self.B = np.column_stack([Y, np.ones(ridges.n)]) if self.intercept else Y
-        self.products = Products(Gram(kernel, ridges.points, budget=int(self.work.budget)))
+        self.products = Products(Gram(kernel, ridges.points, budget=int(self.cv.budget)))
         self.K = self.products.dense(np.empty((ridges.n, ridges.n))) if ridges.held else None
         self.roots = {fold: self._roots(fold) for fold in folds}
 
     def _roots(self, fold: int) -> np.ndarray:
-        train = self.work.splits[fold][0]
-        weights = self.work.fit_params.get("sample_weight")
+        train = self.cv.splits[fold][0]
+        weights = self.cv.fit_params.get("sample_weight")
         weight, rows = positive_weights(None if weights is None else np.asarray(weights)[train], len(train))
         root = np.zeros(self.ridges.n)
         root[train if rows is None else train[rows]] = 1.0 if weight is None else np.sqrt(weight)
@@ -148,7 +119,7 @@ class Path:
 
     def _product(self, V: np.ndarray) -> np.ndarray:
         """Return K v for the rows v of a matrix, unless the search is stopped."""
-        if self.work.stop.is_set():
+        if self.cv.stop.is_set():
             raise KeyboardInterrupt
         if self.K is not None:
             return np.asarray((self.K @ V.T).T)
@@ -159,8 +130,8 @@ class Path:
         which = [c for some in self.folds.values() for c in some]
         alphas = np.unique([float(self.ridges.models[c].alpha) for c in which])
         vector = 8 * self.ridges.n * self.B.shape[1]  # bytes of one for each right-hand side of a fold
-        rest = max(_FEWEST, self.ridges.room // vector - _SOLUTIONS * len(alphas) - 1)
-        steps = min(_SHARED if self.K is not None else _STREAMED, rest)
+        rest = max(_LEAST_PRODUCTS, self.ridges.room // vector - _SOLUTIONS * len(alphas) - 1)
+        steps = min(_SHARED_PRODUCTS if self.K is not None else _STREAMED_PRODUCTS, rest)
         together = max(1, self.ridges.room // (vector * (steps + 1 + _SOLUTIONS * len(alphas))))
         folds = list(self.folds.items())
         for i in range(0, len(folds), together):
@@ -179,7 +150,7 @@ class Path:
             steps,
         )
         for i, (fold, which) in enumerate(folds.items()):
-            if self.work.stopped():
+            if self.cv.stopped():
                 return
             here = slice(i * wide, (i + 1) * wide)
             done = (residuals[here] <= self.tol).all(axis=0)
@@ -190,7 +161,7 @@ class Path:
         """Solve for the alphas that are not done by the inverse at one of them; X and done are changed."""
         while self.K is not None and not done.all():
             left = np.flatnonzero(~done)
-            some = left[alphas[left] <= _SPAN * alphas[left[0]]]
+            some = left[alphas[left] <= _FACTOR_SPAN * alphas[left[0]]]
             middle = float(np.sqrt(alphas[some[0]] * alphas[some[-1]]))
             at = np.flatnonzero(self.roots[fold])
             root = self.roots[fold][at]
@@ -204,24 +175,24 @@ class Path:
                 return np.asarray(cho_solve(factor, V.T, check_finite=False).T)
 
             # (K + alpha) x = b is (1 + (alpha - middle) M) u = b with M the inverse and x = M u.
-            _, found, residuals = krylov(
+            _, solved, residuals = krylov(
                 inverse,
                 self.B.T[:, at] * root,
                 np.ones(len(some)),
                 alphas[some] - middle,
                 self.tol,
-                _FACTORED,
+                _INVERSE_PRODUCTS,
             )
             X[:, some] = 0.0
-            X[:, some[:, None], at] = found
+            X[:, some[:, None], at] = solved
             good = (residuals <= self.tol).all(axis=0)
             done[some[good]] = True
             if not good.all():
                 return
 
     def _score(self, fold: int, which: list[int], X: np.ndarray, done: np.ndarray, alphas: np.ndarray) -> None:
-        """Score the candidates of a fold; those without a solution in the plain way."""
-        rows = np.concatenate(self.work.splits[fold]) if self.work.train_scores else self.work.splits[fold][1]
+        """Score the candidates of a fold; those without a solution in the plain fit."""
+        rows = np.concatenate(self.cv.splits[fold]) if self.cv.train_scores else self.cv.splits[fold][1]
         rows = np.unique(rows)
         A = self.roots[fold] * X  # (outputs, alphas, points)
         if self.intercept:
@@ -241,11 +212,11 @@ class Path:
         for c in which:
             k = int(np.searchsorted(alphas, float(self.ridges.models[c].alpha)))
             if not done[k]:
-                self.work.keep((c, fold), self.work.trial((c, fold)))
+                self.cv.keep((c, fold), self.cv.trial((c, fold)))
                 continue
             column = values[:, :, k] if self.ridges.target.ndim == 2 else values[:, 0, k]
 
-            def answer(at: np.ndarray, column: np.ndarray = column) -> KnownRegressor:
-                return KnownRegressor(column[np.searchsorted(rows, at)])
+            def answer(at: np.ndarray, column: np.ndarray = column) -> PrecomputedRegressor:
+                return PrecomputedRegressor(column[np.searchsorted(rows, at)])
 
-            self.work.score_known((c, fold), answer, seconds)
+            self.cv.score_values((c, fold), answer, seconds)

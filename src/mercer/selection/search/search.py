@@ -17,17 +17,15 @@ from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _Passthroug
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_method_params, _num_samples, indexable
+from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d, indexable
 
 from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.parameters import positive
 from mercer.machine.budget import Budget
 from mercer.machine.warn import warn
+from mercer.selection.search.cross_validation import CrossValidation, Outcome, fill_failed, require_for_search, within
 from mercer.selection.search.grids import candidates
-from mercer.selection.search.halving import Halving
-from mercer.selection.search.targets import flat
-from mercer.selection.search.ways import search
-from mercer.selection.search.work import Outcome, Work, fill_failed, require_for_search, within
+from mercer.selection.search.racing import Halving, search
 
 
 class KernelSearchCV(GridSearchCV):
@@ -187,7 +185,7 @@ class KernelSearchCV(GridSearchCV):
         routed = self._get_routed_params_for_fit(params)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
-        work = Work(
+        validation = CrossValidation(
             clone(self.estimator),
             X,
             y,
@@ -203,22 +201,22 @@ class KernelSearchCV(GridSearchCV):
             None if self.budget is None else int(budget),
             deadline=None if self.time_limit is None else began + self.time_limit,
         )
-        if self.scoring in (None, "accuracy") and not work.score_params and _counts_right_answers(self.estimator):
-            work.labels = np.asarray(as_given(y))
-        self._search(work, metric)
-        fill_failed(work)
-        self.cv_results_ = table(work)
-        first = next(iter(work.found.values())).test
+        if self.scoring in (None, "accuracy") and not validation.score_params and _counts_right_answers(self.estimator):
+            validation.labels = np.asarray(as_given(y))
+        self._search(validation, metric)
+        fill_failed(validation)
+        self.cv_results_ = table(validation)
+        first = next(iter(validation.outcomes.values())).test
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             metric = self.refit
         self.scorer_ = scorer._scorers if isinstance(scorer, _MultimetricScorer) else scorer
         if self.interrupted_:
-            why = "was interrupted" if work.stop.is_set() else f"reached its time limit of {self.time_limit:g} s"
+            why = "was interrupted" if validation.stop.is_set() else f"reached its time limit of {self.time_limit:g} s"
             warn(
-                f"the search {why} after {len(work.found)} of {len(work.candidates) * len(work.splits)} "
-                "fits; the best of the candidates seen so far is kept.",
+                f"the search {why} after {len(validation.outcomes)} of {validation.count} fits; the best of the "
+                "candidates seen so far is kept.",
                 ConvergenceWarning,
             )
         if self.refit or not self.multimetric_:
@@ -227,46 +225,51 @@ class KernelSearchCV(GridSearchCV):
                 self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
             self.best_params_ = self.cv_results_["params"][self.best_index_]
         if self.refit:
-            self._refit(work)
+            self._refit(validation)
         return self
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether Ctrl-C has ended the search."""
+        return self._stopped
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags = get_tags(self.estimator).target_tags
         return tags
 
-    def _refit(self, work: Work) -> None:
+    def _refit(self, validation: CrossValidation) -> None:
         began = time.perf_counter()
-        self.best_estimator_ = model = within(work.model(int(self.best_index_)), work.limit)
-        args = (work.X,) if work.y is None else (work.X, work.y)
-        model.fit(*args, **work.fit_params)
+        self.best_estimator_ = model = within(validation.model(int(self.best_index_)), validation.limit)
+        args = (validation.X,) if validation.y is None else (validation.X, validation.y)
+        model.fit(*args, **validation.fit_params)
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
-    def _search(self, work: Work, metric: Any) -> None:
+    def _search(self, validation: CrossValidation, metric: Any) -> None:
         """Evaluate the cells."""
-        if not work.candidates or not work.splits:
+        if not validation.candidates or not validation.splits:
             raise ValueError("No fits were performed: there is no candidate or no fold.")
-        work.metric, known = metric, _known(work.scorer)
+        validation.metric, by_values = metric, _asks_predictions(validation.scorer)
         try:
-            with watching(self.verbose, work, metric):
+            with watching(self.verbose, validation, metric):
                 if self.halving:
-                    rounds = Halving(work, metric)
-                    rounds.run(known)
+                    rounds = Halving(validation, metric)
+                    rounds.run(by_values)
                     self.n_resources_, self.n_candidates_ = rounds.samples, rounds.candidates
                 else:
-                    search(work, metric, bool(self.exhaustive), known)
+                    search(validation, metric, bool(self.exhaustive), by_values)
         except KeyboardInterrupt:
-            work.stop.set()
-        if work.stop.is_set() and not work.found:
+            validation.stop.set()
+        if validation.stop.is_set() and not validation.outcomes:
             raise KeyboardInterrupt
-        self.plan_ = work.plan
-        self._stopped = work.stop.is_set()
-        self.interrupted_ = self._stopped or work.late
+        self.plan_ = validation.plan
+        self._stopped = validation.stop.is_set()
+        self.interrupted_ = self._stopped or validation.late
 
 
-def _known(scorer: Any) -> bool:
+def _asks_predictions(scorer: Any) -> bool:
     """Whether a scorer looks at nothing but predictions, so that a stand-in can answer it."""
     parts = scorer._scorers.values() if isinstance(scorer, _MultimetricScorer) else [scorer]
     return all(isinstance(part, _BaseScorer | _PassthroughScorer) for part in parts)
@@ -279,38 +282,53 @@ def _counts_right_answers(estimator: Any) -> bool:
     return isinstance(estimator, ClassifierMixin) and type(estimator).score is ClassifierMixin.score
 
 
+def flat(y: Any) -> Any:
+    """Return targets that stand in one column without it, with scikit-learn's warning; all others as they are.
+
+    Examples
+    --------
+    >>> flat([0, 1, 2])
+    [0, 1, 2]
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) != 2 or shape[1] != 1:
+        return y
+    column = column_or_1d(np.asarray(y), warn=True)
+    return y.iloc[:, 0] if hasattr(y, "iloc") else column
+
+
 # -- the outcomes as scikit-learn lays them out -----------------------------------------------------------
 
 
-def table(work: Work) -> dict[str, Any]:
+def table(validation: CrossValidation) -> dict[str, Any]:
     """Return `cv_results_`: a column for each parameter, for each fold's score, and for their mean, spread and rank.
 
     Cells that were not looked at are NaN; means are over those that were. Candidates that have not seen every fold rank
     after all that have, and those of an earlier round of halving after those of a later one.
     """
-    shape = (len(work.candidates), len(work.splits))
+    shape = (len(validation.candidates), len(validation.splits))
     results: dict[str, Any] = {}
     for name in ("fit_time", "score_time"):
-        _spread(results, name, _filled(work, shape, lambda o, name=name: getattr(o, name)))
-    results |= _parameters(work.candidates)
-    results["params"] = work.candidates
-    first = next(iter(work.found.values())).test
+        _spread(results, name, _filled(validation, shape, lambda o, name=name: getattr(o, name)))
+    results |= _parameters(validation.candidates)
+    results["params"] = validation.candidates
+    first = next(iter(validation.outcomes.values())).test
     names: list[Any] = list(first) if isinstance(first, dict) else [None]
     seen = np.zeros(shape, bool)
-    for cell in work.found:
+    for cell in validation.outcomes:
         seen[cell] = True
-    rounds = np.array([work.rounds.get(c, (0, 0)) for c in range(shape[0])])
-    if work.rounds:
+    rounds = np.array([validation.rounds.get(c, (0, 0)) for c in range(shape[0])])
+    if validation.rounds:
         results["iter"], results["n_resources"] = rounds.T
     for metric in names:
-        for part in ("test", "train") if work.train_scores else ("test",):
+        for part in ("test", "train") if validation.train_scores else ("test",):
             key = f"{part}_{'score' if metric is None else metric}"
 
             def of(outcome: Any, part: str = part, metric: Any = metric) -> float:
                 value = getattr(outcome, part)
                 return float(value if metric is None else value[metric])
 
-            values = _filled(work, shape, of)
+            values = _filled(validation, shape, of)
             for fold in range(shape[1]):
                 results[f"split{fold}_{key}"] = values[:, fold]
             _spread(results, key, values, seen)
@@ -319,9 +337,9 @@ def table(work: Work) -> dict[str, Any]:
     return results
 
 
-def _filled(work: Work, shape: tuple[int, int], of: Any) -> np.ndarray:
+def _filled(validation: CrossValidation, shape: tuple[int, int], of: Any) -> np.ndarray:
     values = np.full(shape, np.nan)
-    for cell, outcome in work.found.items():
+    for cell, outcome in validation.outcomes.items():
         values[cell] = of(outcome)
     return values
 
@@ -379,7 +397,7 @@ def best_index(refit: Any, metric: Any, results: dict[str, Any]) -> int:
 
 
 @contextmanager
-def watching(verbose: int, work: Work, metric: Any) -> Iterator[None]:
+def watching(verbose: int, validation: CrossValidation, metric: Any) -> Iterator[None]:
     """Show a bar with the best candidate so far, where it is asked for."""
     if not verbose:
         yield
@@ -396,25 +414,26 @@ def watching(verbose: int, work: Work, metric: Any) -> Iterator[None]:
         TimeElapsedColumn(),
     )
     with Progress(*columns) as bars:
-        task = bars.add_task(type(work.estimator).__name__, total=len(work.candidates) * len(work.splits), best="")
+        task = bars.add_task(type(validation.estimator).__name__, total=validation.count, best="")
 
         def tell(cell: tuple[int, int], outcome: Outcome) -> None:
             nonlocal best
-            found = outcome.test
-            if isinstance(found, dict):
-                found = found.get(metric, next(iter(found.values())))
-            scores.setdefault(cell[0], []).append(float(found))
+            score = outcome.test
+            if isinstance(score, dict):
+                score = score.get(metric, next(iter(score.values())))
+            scores.setdefault(cell[0], []).append(float(score))
             mean = float(np.mean(scores[cell[0]]))
             if mean > best[0]:
                 shown = ", ".join(
-                    f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in work.candidates[cell[0]].items()
+                    f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}"
+                    for k, v in validation.candidates[cell[0]].items()
                 )
                 best = (mean, f"best {mean:.4g} at {shown}")
             bars.update(task, advance=1, best=best[1])
 
-        work.tell = tell
+        validation.tell = tell
         try:
             yield
-            bars.update(task, completed=len(work.candidates) * len(work.splits))
+            bars.update(task, completed=validation.count)
         finally:
-            work.tell = None
+            validation.tell = None

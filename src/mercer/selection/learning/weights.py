@@ -1,14 +1,16 @@
-"""Criteria for the weights of a mixture of kernels: the targets themselves, or the objective of a model."""
+"""Weights of a mixture of kernels: two criteria, and the minimiser of a convex function on the simplex."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -20,12 +22,17 @@ from mercer.kernels import Kernel, Sum
 from mercer.machine.threads import one_thread_each
 from mercer.points import Points
 from mercer.rkhs.statistics.alignment import centre
-from mercer.selection.learning.simplex import Known
+from mercer.solvers.gp.climb import updated_curvature
 
-_INSIDE = 1e-3  # of the tolerance: that of the fits
-_ALONE = 600  # rows up to which threads of BLAS wait for one another longer than they work
+_FIT_TOL = 1e-3  # of the tolerance: that of the fits
+_SERIAL_ROWS = 600  # rows up to which threads of BLAS wait for one another longer than they work
 _RANK = 1e-12  # of the largest eigenvalue: what is rounding
-_EVEN = 1e-12  # of the norm before centring: a matrix that is constant
+_CONSTANT_NORM = 1e-12  # of the norm before centring: a matrix that is constant
+_ARMIJO = 1e-4  # share of the slope that a step must gain (Armijo)
+_LINE_STEPS = 20  # shorter steps that are tried
+_LEAST_WEIGHT = 1e-9  # a share below which it is none
+_DIAGONAL_SHIFT = 1e-14  # of the trace of a curvature: it may be singular to rounding
+_PATIENCE = 15  # evaluations without a smaller gap, after which rounding has the last word
 
 
 def mixed(kernels: list[Kernel], factors: np.ndarray) -> Kernel:
@@ -70,7 +77,7 @@ class Aligned:
             size, before = float(np.mean(K.diagonal())), float(np.linalg.norm(K))
             centre(K)
             norm = float(np.linalg.norm(K))
-            if norm > _EVEN * before:
+            if norm > _CONSTANT_NORM * before:
                 sizes[j], self.spreads[j] = norm, float(np.mean(K.diagonal()))
             else:
                 K[:] = 0.0
@@ -160,7 +167,7 @@ class Mixed:
     def __init__(self, model: Any, kernels: list[Kernel], spreads: np.ndarray, X: Any, y: Any, tol: float) -> None:
         self.kernels, self.spreads, self.X, self.y = kernels, spreads, X, y
         known = model.get_params(deep=False)
-        inside: dict[str, Any] = {"tol": min(_INSIDE * tol, float(known.get("tol", 1.0)))} if "tol" in known else {}
+        inside: dict[str, Any] = {"tol": min(_FIT_TOL * tol, float(known.get("tol", 1.0)))} if "tol" in known else {}
         inside |= {"dtype": "float64"} if "dtype" in known else {}
         inside |= {"warm_start": True} if "warm_start" in known else {}
         self.model = clone(model).set_params(**inside)
@@ -182,7 +189,7 @@ class Mixed:
         return self._fit(clone(self.given), shares)
 
     def _fit(self, model: Any, shares: np.ndarray) -> Any:
-        small = len(self.y) <= _ALONE
+        small = len(self.y) <= _SERIAL_ROWS
         with warnings.catch_warnings(), one_thread_each() if small else nullcontext():
             warnings.simplefilter("ignore", ConvergenceWarning)  # what is left of a gap is in the bounds
             return model.set_params(kernel=mixed(self.kernels, shares / self.spreads)).fit(self.X, self.y)
@@ -192,7 +199,9 @@ class Mixed:
         A = f.coefficients
         A = np.asarray(A.toarray() if hasattr(A, "toarray") else A, dtype=np.float64)
         A = A[:, None] if A.ndim == 1 else A
-        strengths = np.broadcast_to(np.asarray(getattr(model, "_strengths", 1.0), dtype=np.float64), (A.shape[1],))
+        strengths = np.broadcast_to(
+            np.asarray(getattr(model, "penalty_strengths", 1.0), dtype=np.float64), (A.shape[1],)
+        )
         A = A * np.sqrt(strengths)
         q = np.array([_quadratic(k, f.points, A, checked) for k in self.kernels]) / self.spreads
         return Known(upper, lower, -0.5 * q, lower + 0.5 * (float(shares @ q) - float(q.max())))
@@ -209,3 +218,176 @@ def _quadratic(kernel: Kernel, X: Any, A: np.ndarray, checked: bool) -> float:
         gram = Gram(kernel, points)
         KA = np.asarray(gram.matvec(A.astype(gram.dtype)), dtype=np.float64)
     return max(float(np.vdot(A, KA)), 0.0)
+
+
+# -- convex functions of weights: numbers of at least 0 that sum up to 1 -----------------------------------
+
+
+@dataclass
+class Known:
+    """What is known of the function at some shares.
+
+    Attributes
+    ----------
+    upper, lower
+        Bounds of the value there.
+    slopes
+        Its derivatives.
+    bound
+        A lower bound of its minimum.
+    """
+
+    upper: float
+    lower: float
+    slopes: np.ndarray
+    bound: float
+
+    def mismatch(self, shares: np.ndarray) -> float:
+        """How far the slopes are from equal where there is a share, and larger elsewhere, relative to the least."""
+        least = float(self.slopes.min())
+        return float(shares @ self.slopes - least) / abs(least) if least else 0.0
+
+
+@dataclass
+class Minimum:
+    """Where `descend` ended.
+
+    Attributes
+    ----------
+    shares
+        The best shares.
+    known
+        What is known of the function there.
+    bound
+        The best lower bound of the minimum.
+    history
+        The upper and lower bound of the minimum after each evaluation.
+    stopped
+        "converged", or what ended it before.
+    """
+
+    shares: np.ndarray
+    known: Known
+    bound: float
+    history: list[tuple[float, float]] = field(default_factory=list)
+    stopped: str = "converged"
+
+
+def nearest(B: np.ndarray, g: np.ndarray, x: np.ndarray) -> np.ndarray:
+    r"""Return the shares z that minimise g'(z - x) + (z - x)' B (z - x) / 2, for B positive definite.
+
+    With B = R'R this is the point of least norm in the hull of some vectors, and so a problem of non-negative least
+    squares (Lawson and Hanson, 1974, ch. 23): with A of these vectors as columns, the minimiser u of
+    |Au|² + (sum u - 1)² is a multiple of it.
+
+    Examples
+    --------
+    >>> nearest(np.eye(3), np.array([-1.0, 0.0, 5.0]), np.full(3, 1 / 3)).round(3)
+    array([1., 0., 0.])
+    """
+    R = np.linalg.cholesky(B + _DIAGONAL_SHIFT * np.trace(B) * np.eye(len(x))).T
+    A = R - (R @ x - solve_triangular(R, g, trans="T"))[:, None]
+    size = float(np.abs(A).max())
+    if size == 0:
+        return x
+    u, _ = nnls(np.vstack([A / size, np.ones(len(x))]), np.append(np.zeros(len(x)), 1.0))
+    return np.asarray(u / u.sum())
+
+
+def descend(
+    function: Callable[[np.ndarray], Known],
+    start: np.ndarray,
+    tol: float,
+    max_iter: int = 200,
+    watch: Callable[[], str | None] = lambda: None,
+) -> Minimum:
+    """Minimise a convex function of shares until its lower bound says that it is done.
+
+    Newton steps with a secant approximation of the curvature, as in `mercer.solvers.gp.climb`; each step minimises the
+    parabola over all shares.
+
+    Parameters
+    ----------
+    function
+        Values, slopes and bounds.
+    start
+        Where to start: positive shares.
+    tol
+        The difference of the upper and the lower bound, relative to the upper, at which it ends.
+    max_iter
+        The most steps.
+    watch
+        Asked after each step; what it returns ends the run.
+
+    Examples
+    --------
+    >>> c = np.array([0.7, 0.6, -0.5])
+    >>> def square(x):
+    ...     g = x - c
+    ...     value = float(g @ g) / 2
+    ...     return Known(value, value, g, value + float((g - g @ x).min()))
+    >>> descend(square, np.full(3, 1 / 3), 1e-9).shares.round(4)
+    array([0.55, 0.45, 0.  ])
+    """
+    x = np.asarray(start, dtype=np.float64)
+    here = function(x)
+    minimum = Minimum(x, here, here.bound, [(here.upper, here.bound)])
+    B: np.ndarray | None = None
+    for step in range(max_iter + 1):
+        if minimum.known.upper - minimum.bound <= tol * abs(minimum.known.upper) or not here.slopes.any():
+            return minimum
+        reason = f"max_iter={max_iter} reached" if step == max_iter else watch() or _stuck(minimum.history)
+        if reason is not None:
+            minimum.stopped = reason
+            return minimum
+        fresh = B is None
+        if B is None:  # the curvature of a sum of multiples of 1 / x
+            B = np.diag(2.0 * np.maximum(np.abs(here.slopes), 1e-6 * np.abs(here.slopes).max()) / np.maximum(x, 1e-2))
+        way = _trimmed(nearest(B, here.slopes, x)) - x
+        moved = _along(function, x, here, way, minimum)
+        if moved is None:
+            if fresh:
+                minimum.stopped = "rounding: no step gains anything"
+                return minimum
+            B = None
+            continue
+        new, there = moved
+        B = updated_curvature(B, new - x, there.slopes - here.slopes, False)
+        x, here = new, there
+    return minimum
+
+
+def _along(
+    function: Callable[[np.ndarray], Known], x: np.ndarray, here: Known, way: np.ndarray, minimum: Minimum
+) -> tuple[np.ndarray, Known] | None:
+    """Return a point on the way that gains enough, and take note of what is seen; None where there is none."""
+    slope = float(here.slopes @ way)
+    if not slope < 0:
+        return None
+    doubt = here.upper - here.lower
+    t = 1.0
+    for _ in range(_LINE_STEPS):
+        new = x + t * way
+        there = function(new)
+        minimum.bound = max(minimum.bound, there.bound)
+        if there.upper < minimum.known.upper:
+            minimum.shares, minimum.known = new, there
+        minimum.history.append((minimum.known.upper, minimum.bound))
+        if there.upper <= here.upper + _ARMIJO * t * slope + doubt + (there.upper - there.lower):
+            return new, there
+        t *= 0.3
+    return None
+
+
+def _stuck(history: list[tuple[float, float]]) -> str | None:
+    """Return what to say if the bounds have not come nearer to each other for a while."""
+    gaps = [upper - bound for upper, bound in history]
+    if len(gaps) > _PATIENCE and gaps[-1] > 0.99 * gaps[-1 - _PATIENCE]:
+        return "rounding: the bounds come no nearer"
+    return None
+
+
+def _trimmed(x: np.ndarray) -> np.ndarray:
+    """Return the shares without those that are next to nothing."""
+    x = np.where(x < _LEAST_WEIGHT, 0.0, x)
+    return np.asarray(x / x.sum())

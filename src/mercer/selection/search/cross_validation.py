@@ -1,33 +1,36 @@
-"""The work of a search: its cells, and what it has found so far."""
+"""A cross-validation: the cells of candidates and folds, how they are fitted and scored, and their outcomes."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.exceptions import FitFailedWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_method_params
 
+from mercer.estimators.shared.data import asks_for_choice
+from mercer.estimators.svm.classifier import PairwiseClassifier
+from mercer.kernels import Kernel, Precomputed
 from mercer.machine.budget import Budget
 from mercer.machine.lazy import cached_property
 from mercer.machine.warn import warn
-from mercer.selection.search.answers import KnownClassifier
+from mercer.points import Points
 from mercer.solvers import Control
 
 Split = tuple[np.ndarray, np.ndarray]
-_PARTS = 10  # of a fold, from which the noise of its score is found
-_BESIDE = 4  # part of the budget that a model fitted by itself has beside the matrices of a search
-_VECTORS, _BLOCK = 64, 2**17  # bytes for each sample, and at least, that a model takes
-_SAID = 300  # characters of an error that are repeated
+_FOLD_PARTS = 10  # parts of a fold, whose scores tell the noise of the score of the fold
+_FIT_BUDGET = 4  # a plain fit beside the matrices of a search has this part of the budget: a fourth
+_SAMPLE_BYTES, _LEAST_BYTES = 64, 2**17  # that a model takes for each sample, and at least
+_ERROR_LETTERS = 300  # letters of an error that are repeated
 
 
 @dataclass
@@ -61,7 +64,7 @@ class Watched(Control):
 
 
 @dataclass
-class Work:
+class CrossValidation:
     """The candidates, the folds and how they are scored; the outcomes as they come in.
 
     A cell is a candidate on a fold.
@@ -81,7 +84,7 @@ class Work:
     jobs: int | None = None
     limit: int | None = None  # bytes that the models may use; None where the user has named no budget
     tell: Callable[[tuple[int, int], Outcome], None] | None = None
-    found: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+    outcomes: dict[tuple[int, int], Outcome] = field(default_factory=dict)
     stop: Event = field(default_factory=Event)
     metric: Any = "score"  # which of several metrics decides
     deadline: float | None = None  # as time.time() says it; after it no cell is begun
@@ -92,6 +95,11 @@ class Work:
     leaders: dict[int, tuple[float, int, Any]] = field(default_factory=dict)  # of a fold: score, candidate, stand-in
     _lock: Any = field(default_factory=Lock)
     _config: dict[str, Any] = field(default_factory=get_config)
+
+    @property
+    def count(self) -> int:
+        """How many cells there are."""
+        return len(self.candidates) * len(self.splits)
 
     def samples(self) -> int:
         """How many samples there are."""
@@ -107,15 +115,15 @@ class Work:
         return [self.model(c) for c in range(len(self.candidates))]
 
     def keep(self, cell: tuple[int, int], outcome: Outcome) -> None:
-        """Take down what was found."""
+        """Take down the outcome of a cell."""
         with self._lock:
-            self.found[cell] = outcome
+            self.outcomes[cell] = outcome
             if self.tell is not None:
                 self.tell(cell, outcome)
 
     def stopped(self) -> bool:
         """Whether no further cell is to be begun: after an interruption, or late once there is a result."""
-        if self.found and self.overdue():
+        if self.outcomes and self.overdue():
             self.late = True
         return self.late or self.stop.is_set()
 
@@ -132,9 +140,14 @@ class Work:
             X = _safe_indexing(X, rows)
         return X, None if self.y is None else _safe_indexing(self.y, rows)
 
+    def reduced(self, **changes: Any) -> CrossValidation:
+        """Return a search of a part of this one, which keeps its own outcomes and stops with it."""
+        own: dict[str, Any] = {"tell": None, "outcomes": {}, "late": False, "plan": "", "rounds": {}, "leaders": {}}
+        return replace(self, **own, _lock=Lock(), **changes)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what other processes need: no locks, no listeners, and no outcomes."""
-        return self.__dict__ | {"_lock": None, "stop": None, "tell": None, "found": {}, "leaders": {}}
+        return self.__dict__ | {"_lock": None, "stop": None, "tell": None, "outcomes": {}, "leaders": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"_lock": Lock(), "stop": Event()})
@@ -143,15 +156,17 @@ class Work:
 
     def score(self, model: Any, X: Any, rows: np.ndarray) -> Any:
         """Return the score of a model at points X, whose targets are those of `rows`."""
-        if self.labels is not None and isinstance(model, KnownClassifier):  # as accuracy_score, at a tenth of its price
+        if self.labels is not None and isinstance(
+            model, PrecomputedClassifier
+        ):  # as accuracy_score, at a tenth of its price
             return float(np.mean(model.predict(X) == self.labels[rows]))
         args = () if self.y is None else (_safe_indexing(self.y, rows),)
         params = _check_method_params(self.X, self.score_params, rows) if self.score_params else {}
         with config_context(**self._config):  # which scikit-learn keeps for each thread
-            found = self.scorer(model, X, *args, **params)
-        if isinstance(found, dict):
-            return {name: self._number(value) for name, value in found.items()}
-        return self._number(found)
+            score = self.scorer(model, X, *args, **params)
+        if isinstance(score, dict):
+            return {name: self._number(value) for name, value in score.items()}
+        return self._number(score)
 
     def _number(self, value: Any) -> Any:
         if not isinstance(value, str):
@@ -160,10 +175,10 @@ class Work:
         return self.error_score
 
     def _warn_of_score(self, why: str) -> None:
-        warn(f"Scoring failed. The score is set to {self.error_score}. {why[:_SAID]}")
+        warn(f"Scoring failed. The score is set to {self.error_score}. {why[:_ERROR_LETTERS]}")
 
-    def score_known(self, cell: tuple[int, int], answer: Callable[[np.ndarray], Any], fit_time: float) -> Outcome:
-        """Score a cell by values that are known, and keep it.
+    def score_values(self, cell: tuple[int, int], answer: Callable[[np.ndarray], Any], fit_time: float) -> Outcome:
+        """Score a cell by precomputed values, and keep it.
 
         Parameters
         ----------
@@ -174,14 +189,14 @@ class Work:
         """
         train, test = self.splits[cell[1]]
         began = time.perf_counter()
-        known = answer(test)
-        outcome = Outcome(self.score(known, np.arange(len(test)), test), fit_time=fit_time)
+        model = answer(test)
+        outcome = Outcome(self.score(model, np.arange(len(test)), test), fit_time=fit_time)
         outcome.score_time = time.perf_counter() - began
         if self.train_scores:
             outcome.train = self.score(answer(train), np.arange(len(train)), train)
         self.keep(cell, outcome)
         if isinstance(self.metric, str):
-            self.lead(cell[1], (outcome.score(self.metric), cell[0], known))
+            self.lead(cell[1], (outcome.score(self.metric), cell[0], model))
         return outcome
 
     def lead(self, fold: int, best: tuple[float, int, Any]) -> None:
@@ -197,21 +212,21 @@ class Work:
         for fold in folds:
             if fold not in self.leaders:
                 return None
-            known, test = self.leaders[fold][2], self.splits[fold][1]
-            parts = [np.arange(i, len(test), _PARTS) for i in range(_PARTS)]
+            model, test = self.leaders[fold][2], self.splits[fold][1]
+            parts = [np.arange(i, len(test), _FOLD_PARTS) for i in range(_FOLD_PARTS)]
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of parts that are too small for the metric: NaN says it
-                    scores = [Outcome(self.score(known, part, test[part])).score(self.metric) for part in parts]
+                    scores = [Outcome(self.score(model, part, test[part])).score(self.metric) for part in parts]
             except Exception:  # a metric that needs both classes, in a part that has one
                 return None
-            squares.append(np.var(scores, ddof=1) / _PARTS)
-        found = float(np.sqrt(np.mean(squares) / len(folds)))
-        return found if np.isfinite(found) else None
+            squares.append(np.var(scores, ddof=1) / _FOLD_PARTS)
+        error = float(np.sqrt(np.mean(squares) / len(folds)))
+        return error if np.isfinite(error) else None
 
-    # -- the plain way ----------------------------------------------------------------------------------
+    # -- the plain fit ----------------------------------------------------------------------------------
 
-    def trial(self, cell: tuple[int, int], parts: int = _BESIDE) -> Outcome:
+    def trial(self, cell: tuple[int, int], parts: int = _FIT_BUDGET) -> Outcome:
         """Fit and score one cell as scikit-learn does, from scratch, in one of some parts of the budget."""
         (candidate, fold), began = cell, time.perf_counter()
         train, test = self.splits[fold]
@@ -244,7 +259,7 @@ class Work:
 
 def require_for_search(budget: Budget, n: int, part: float = 1.0) -> None:
     """Raise MemoryError where a part of a budget does not suffice to search on n samples."""
-    needed = int(_BESIDE * max(_VECTORS * n, _BLOCK) / part) + 1
+    needed = int(_FIT_BUDGET * max(_SAMPLE_BYTES * n, _LEAST_BYTES) / part) + 1
     budget.require(needed, f"a search on {n} samples", "raise the budget, or pass fewer samples.")
 
 
@@ -280,25 +295,127 @@ def _interrupted(model: Any) -> bool:
 def _said(error: Exception) -> str:
     """Return what an error says, cut where it is long."""
     text = f"{type(error).__name__}: {error}"
-    return text if len(text) <= _SAID else text[: _SAID - 4] + " ..."
+    return text if len(text) <= _ERROR_LETTERS else text[: _ERROR_LETTERS - 4] + " ..."
 
 
-def fill_failed(work: Work) -> None:
+def fill_failed(cv: CrossValidation) -> None:
     """Give failed cells the names of the metrics that others have, and warn, or raise where every fit has failed."""
-    failed = [outcome for outcome in work.found.values() if outcome.failed]
+    failed = [outcome for outcome in cv.outcomes.values() if outcome.failed]
     if not failed:
         return
-    if len(failed) == len(work.found):
-        given = f" with {', '.join(work.fit_params):.80}" if work.fit_params else ""
+    if len(failed) == len(cv.outcomes):
+        given = f" with {', '.join(cv.fit_params):.80}" if cv.fit_params else ""
         raise ValueError(
             f"All the {len(failed)} fits{given} failed; error_score='raise' shows where. The first: {failed[0].failed}"
         )
     warn(
-        f"{len(failed)} of {len(work.found)} fits failed, and their score is {work.error_score}. The first: "
+        f"{len(failed)} of {len(cv.outcomes)} fits failed, and their score is {cv.error_score}. The first: "
         f"{failed[0].failed}",
         FitFailedWarning,
     )
-    names = next((o.test for o in work.found.values() if not o.failed), None)
+    names = next((o.test for o in cv.outcomes.values() if not o.failed), None)
     if isinstance(names, dict):
         for outcome in failed:
-            outcome.test = outcome.train = dict.fromkeys(names, work.error_score)
+            outcome.test = outcome.train = dict.fromkeys(names, cv.error_score)
+
+
+# -- what the models of a search have in common -----------------------------------------------------------
+
+
+def alike(models: list[Any]) -> bool:
+    """Whether models read X in one way and one precision, and ask for nothing that only a fit by itself can give."""
+    first = models[0]
+    return all(
+        type(model) is type(first)
+        and model.input_kind == first.input_kind
+        and model.dtype == first.dtype
+        and model.checkpoint is None
+        and model.time_limit is None
+        and model.max_iter < 0
+        and not model.verbose
+        and not hasattr(model, "_skl_callbacks")
+        and not asks_for_choice(model.kernel)
+        for model in models
+    )
+
+
+class SharedData:
+    """The samples of all folds as models that are alike read them, and the kernels of these models."""
+
+    def __init__(self, cv: CrossValidation) -> None:
+        first = cv.models[0]
+        self._cv, self._similarities = cv, first.input_kind == "similarities"
+        self._data, target = first.read_training(cv.X, cv.y)
+        self.target = np.asarray(target, dtype=np.float64) if is_regressor(first) else target
+        self.points = Points(np.arange(len(target)) if self._similarities else self._data)
+        self._kernels: dict[Any, Kernel] = {}
+
+    def kernel_key(self, cell: tuple[int, int]) -> Any:
+        """Return what the kernel of a cell depends on: a tuple that ends with the fold where it waits for data."""
+        key = self._cv.models[cell[0]].kernel_key
+        return "similarities" if self._similarities else key if isinstance(key, Kernel) else (*key, cell[1])
+
+    def kernel(self, cell: tuple[int, int]) -> Kernel:
+        """Return the kernel of a cell, with what waits for data taken from the training points of the fold."""
+        key = self.kernel_key(cell)
+        if isinstance(key, Kernel):
+            return key
+        if key not in self._kernels:
+            if self._similarities:
+                self._kernels[key] = Precomputed(self._data)
+            else:
+                train = self._cv.splits[cell[1]][0]
+                self._kernels[key] = self._cv.models[cell[0]].kernel_of(self.points.take(train).data)
+        return self._kernels[key]
+
+
+# -- models whose values are precomputed -------------------------------------------------------------------
+
+
+class PrecomputedClassifier(PairwiseClassifier):
+    """A classifier of precomputed values; points are places in them. How pairs vote is `SVC`'s.
+
+    Parameters
+    ----------
+    model
+        The model that it stands for, with its `classes_`.
+    values
+        f of every pair at every point, (points, pairs).
+    """
+
+    def __init__(self, model: Any, values: np.ndarray) -> None:
+        self.model, self.values = model, values
+        self.kernel = "rbf"
+        self.classes_ = model.classes_
+        self.break_ties, self.decision_function_shape = model.break_ties, model.decision_function_shape
+
+    def _read_new(self, X: Any) -> Any:
+        return X
+
+    def _pieces(self, X: Any) -> Iterator[np.ndarray]:
+        yield self.values[X]
+
+
+class PrecomputedRegressor(RegressorMixin, BaseEstimator):
+    """A regressor of precomputed values, in the shape that predict returns; points are places in them."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self.fitted_ = True
+
+    def fit(self, X: Any, y: Any) -> PrecomputedRegressor:
+        """Do nothing."""
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the values."""
+        return self.values[X]
+
+
+def precomputed(model: Any, values: np.ndarray) -> PrecomputedClassifier | PrecomputedRegressor:
+    """Return what stands for a machine whose values, (points, pairs), are precomputed."""
+    return (
+        PrecomputedClassifier(model, values)
+        if isinstance(model, PairwiseClassifier)
+        else PrecomputedRegressor(values[:, 0])
+    )

@@ -6,7 +6,7 @@ import pytest
 from cases import each
 from mercer import RBF, SVC, Gram, KernelSearchCV, Laplacian, Linear, Matern, Polynomial
 from mercer.points import Points
-from mercer.selection.search.matrices import Statistics, shared_kinds
+from mercer.selection.search.machines import Statistics, shared_kinds
 
 KERNELS = [
     RBF(0.3),

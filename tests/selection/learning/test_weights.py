@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from cases import each
-from mercer.selection.learning.simplex import Known, descend, nearest
+from mercer.selection.learning.weights import Known, descend, nearest
 
 
 def referee(B, g, x):
