@@ -21,7 +21,7 @@ from mercer.machine.threads import cores, run, within_limit
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, float32_gap_bound, give_back, measured_float32_gap, scratch
-from mercer.solvers.dual.problem import WHOLE, Bounds, Solution, SVMDual, method, whole_item
+from mercer.solvers.dual.problem import WHOLE, Solution, SVMDual, method, whole_item
 from mercer.solvers.dual.smo import WholeMatrixSMO
 from mercer.solvers.run import Row
 
@@ -217,7 +217,7 @@ def solve_by(
             solutions.append(None)
             continue
         a, b = ends[k], ends[k + 1]
-        bounds = Bounds(primal, dual, above, below, rounding)
+        offset, half_width = (above - below) / 2, -(above + below) / 2  # as those of `Bounds`
         certificate = Certificate(
             primal, dual, kkt, control.tol, "SMO, many small problems", int(steps), seconds, rounding, name
         )
@@ -225,11 +225,11 @@ def solve_by(
             Solution(
                 plus[a:b],
                 minus[a:b],
-                bounds.offset,
-                values[a:b] + bounds.offset,
+                offset,
+                values[a:b] + offset,
                 certificate,
-                bounds.half_width if groups == 2 else 0.0,
-                [Row(steps, primal, dual, bounds.relative_gap, support[k], seconds)],
+                half_width if groups == 2 else 0.0,
+                [Row(steps, primal, dual, certificate.relative_gap, support[k], seconds)],
             )
         )
     return solutions
