@@ -13,8 +13,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-# Other examples are drawn in every run: half of the usual hundred, twice as often.
-settings.register_profile("mercer", deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("mercer", deadline=None, print_blob=True)
 settings.load_profile("mercer")
 
 
