@@ -15,8 +15,6 @@ class Stop:
     STATIONARY = "stationary point"  # the end of a solver where there is no duality
     INTERRUPTED = "interrupted"
     CALLBACK = "stopped by the callback"
-    CALLER = "stopped by the caller"  # the same, as linear models and ridge regression put it
-    LISTENER = "stopped by its listener"  # the same, as descents put it
     FLOOR = "at the limit of float64"
     LARGE_GAP = "the gap is larger than tol"
     ROUNDING = "rounding errors"

@@ -67,8 +67,6 @@ class Run:
         Whether listeners and the checkpoint get their reports from another run, of which this is a part.
     steps
         To count on from; the solver does.
-    callback
-        What a certificate says when the listener has ended the run.
 
     Attributes
     ----------
@@ -89,18 +87,10 @@ class Run:
     ('converged', 2)
     """
 
-    def __init__(
-        self,
-        control: Control,
-        identity: Iterable[Any] = (),
-        quiet: bool = False,
-        steps: int = 0,
-        callback: str = Stop.CALLBACK,
-    ) -> None:
+    def __init__(self, control: Control, identity: Iterable[Any] = (), quiet: bool = False, steps: int = 0) -> None:
         self.control, self.quiet, self.steps = control, quiet, steps
         self.history: list[Row] = []
         self.asked_to_stop = False
-        self._callback = callback
         self._checkpoint = Checkpoint(control, (_as_array(part) for part in identity))
 
     def note(self, primal: float, dual: float, gap: float, support: int, keep: bool = True, **state: Any) -> None:
@@ -132,7 +122,7 @@ class Run:
 
     def limit(self) -> str | None:
         """Return what ends the run now, if anything."""
-        return self._callback if self.asked_to_stop else self.control.exhausted(self.steps)
+        return Stop.CALLBACK if self.asked_to_stop else self.control.exhausted(self.steps)
 
     def restore(self, **shapes: tuple[int, ...]) -> dict[str, np.ndarray] | None:
         """Return the arrays of these names and shapes that an earlier run on the same problem has left, if it has."""

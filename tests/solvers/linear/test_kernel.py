@@ -129,7 +129,7 @@ def test_limits_on_wide_data_return_a_bound_and_the_reason(squared):
     for control, reason in (
         (Control(tol=1e-12, max_iter=1), "max_iter=1"),
         (Control(tol=1e-12, time_limit=1e-9), "time_limit"),
-        (Control(tol=1e-12, report=lambda _: True), "stopped by the caller"),
+        (Control(tol=1e-12, report=lambda _: True), "stopped by the callback"),
     ):
         c = solve_linear(problem, control).certificate
         assert reason in c.stopped

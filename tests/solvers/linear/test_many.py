@@ -95,7 +95,7 @@ def test_limits_and_listeners_end_it(squared):
     told = []
     state, found = many(problem, Control(tol=1e-6, report=lambda progress: told.append(progress) or len(told) > 4))
     assert found is None
-    assert state.limit() == "stopped by the caller"
+    assert state.limit() == "stopped by the callback"
     assert len(told) == 5
     assert many(problem, Control(tol=1e-6, max_iter=2))[1] is None
     assert many(problem, Control(tol=1e-6, time_limit=1e-9))[1] is None

@@ -121,7 +121,7 @@ def test_limits_and_listeners():
     assert done.certificate.stopped == "max_iter=100 reached"
     seen = []
     control = Control(tol=1e-12, report=lambda p: seen.append(p) or len(seen) == 3)
-    assert pegasos(Vector(X, False), y, 0.1, control=control).certificate.stopped == "stopped by its listener"
+    assert pegasos(Vector(X, False), y, 0.1, control=control).certificate.stopped == "stopped by the callback"
     assert pegasos(Vector(X, False), y, 0.1, max_epochs=2).certificate.stopped == "max_epochs=2 reached"
 
 

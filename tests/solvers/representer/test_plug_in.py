@@ -133,7 +133,7 @@ def test_limits_and_listeners():
     assert few.certificate.gap >= 0
     seen = []
     told = plug_in(gram, y, 10.0, Control(tol=1e-12, report=lambda p: seen.append(p) or len(seen) == 2))
-    assert told.certificate.stopped == "stopped by its listener"
+    assert told.certificate.stopped == "stopped by the callback"
     assert len(seen) == 2
 
 

@@ -273,7 +273,7 @@ def test_progress_limits_and_interrupts():
     assert len(seen) == len(s.history) > 3
     assert seen[-1].gap < seen[0].gap
     s = solve_ridge(problem, Control(report=lambda p: p.iteration >= 3), "cg", rank=2)
-    assert s.certificate.stopped == "stopped by the caller"
+    assert s.certificate.stopped == "stopped by the callback"
     s = solve_ridge(problem, Control(max_iter=2), "cg", rank=2)
     assert s.certificate.stopped == "max_iter=2 reached"
     assert s.certificate.iterations == 2

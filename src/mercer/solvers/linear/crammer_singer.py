@@ -140,7 +140,7 @@ class _Proximal(Run):
     """The proximal steps under way."""
 
     def __init__(self, problem: Classes, control: Control) -> None:
-        super().__init__(control, callback=Stop.CALLER)
+        super().__init__(control)
         self.problem, self.stopped = problem, Stop.CONVERGED
         n, count = problem.other.shape
         self.V = np.zeros((problem.rows.shape[1], count))

@@ -21,7 +21,7 @@ class State(Run):
     """A run with the point where it stands, which is kept up to date so that an interrupt loses nothing."""
 
     def __init__(self, problem: LinearProblem, control: Control) -> None:
-        super().__init__(control, callback=Stop.CALLER)
+        super().__init__(control)
         self.v = np.zeros(problem.rows.shape[1])
         self.alpha: np.ndarray | None = None
         self.gap = np.inf

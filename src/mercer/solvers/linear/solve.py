@@ -84,7 +84,7 @@ def _one_by_one(problems: list[LinearProblem], control: Control, few_weights: bo
     solutions = []
     for problem, state in zip(problems, states, strict=True):
         solutions.append(solve_sparse(problem, control) if few_weights else _solve_one(problem, state, control))
-        if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLER):
+        if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLBACK):
             control = replace(control, max_iter=0)
     return solutions
 

@@ -61,7 +61,7 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
     point = _bounded(problem, price, v, alpha, control.tol)
     pull = np.abs(problem.pull(balanced(problem, alpha))[:k]) / price
     chosen = np.arange(k) if k <= _COLUMNS else np.sort(np.argsort(-pull)[: _COLUMNS // 4])
-    run, stopped = Run(control, callback=Stop.CALLER), Stop.CONVERGED
+    run, stopped = Run(control), Stop.CONVERGED
     try:
         while point.gap > control.tol and stopped == Stop.CONVERGED:
             places = np.append(chosen, k) if rows.offset else chosen

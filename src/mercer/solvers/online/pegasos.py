@@ -140,7 +140,7 @@ def pegasos(
     >>> done.certificate.converged, round(done.certificate.primal, 2)
     (True, 0.25)
     """
-    progress = Run(control or Control(), callback=Stop.LISTENER)
+    progress = Run(control or Control())
     s = np.ones(len(y)) if weights is None else weights
     run = _Iteration(iterate, y, lam, project, average, s, rate or (lambda t: 1.0 / (lam * t)))
     history: list[Watched] = []

@@ -13,10 +13,10 @@ from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.problem import Solution
 from mercer.solvers.run import Run
 
-_SHRINK = 0.1  # factor of the smoothing from one stage to the next
-_SMALLEST = 1e-14  # smoothing below which rounding decides
-_STEPS = 100  # Newton steps of a stage
-_IDLE = 3  # stages without progress after which there will be none
+_SMOOTHING_FACTOR = 0.1  # from one stage to the next
+_LEAST_SMOOTHING = 1e-14  # in units of the margin: below, rounding decides on which side of the kink a point is
+_STAGE_STEPS = 100  # Newton steps at most with one smoothing
+_IDLE_STAGES = 3  # in a row without progress, after which only rounding is left
 
 
 def plug_in(gram: Gram, y: Any, C: Any = 1.0, control: Control | None = None) -> Solution:
@@ -50,8 +50,8 @@ def plug_in(gram: Gram, y: Any, C: Any = 1.0, control: Control | None = None) ->
     >>> import numpy as np
     >>> from mercer import RBF, Gram
     >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
-    >>> found = plug_in(Gram(RBF(scale=1.0), X), [1, 1, -1, -1], C=10.0)
-    >>> (found.values > 0).tolist(), found.certificate.converged
+    >>> solution = plug_in(Gram(RBF(scale=1.0), X), [1, 1, -1, -1], C=10.0)
+    >>> (solution.values > 0).tolist(), solution.certificate.converged
     ([True, True, False, False], True)
     """
     control = control or Control()
@@ -73,7 +73,7 @@ class _Descent:
     """The state of the run: coefficients a and their product with K."""
 
     def __init__(self, gram: Gram, y: np.ndarray, C: np.ndarray, control: Control) -> None:
-        self.gram, self.y, self.C, self.progress = gram, y, C, Run(control, callback=Stop.LISTENER)
+        self.gram, self.y, self.C, self.progress = gram, y, C, Run(control)
         self.a = np.zeros(len(y))
         self.Ka = np.zeros(len(y))
         self.last = self.a  # the last minimiser of a quadratic piece
@@ -93,28 +93,28 @@ class _Descent:
                 stopped = Stop.CONVERGED
             elif stopped is None:
                 stopped = run.limit()
-            if stopped is None and (h < _SMALLEST or idle == _IDLE):
+            if stopped is None and (h < _LEAST_SMOOTHING or idle == _IDLE_STAGES):
                 stopped = "the gap is at the level of rounding"
-            h *= _SHRINK
+            h *= _SMOOTHING_FACTOR
         return self._solution(stopped)
 
     def _newton(self, h: float) -> str | None:
         """Minimise with smoothing h from where we are; return which limit stopped it, if one did."""
         width = 2.0 * h / self.C
         seen: tuple[bytes, bytes] | None = None
-        for _ in range(_STEPS):
+        for _ in range(_STAGE_STEPS):
             if limit := self.progress.limit():
                 return limit
             margin = self.y * self.Ka
             inside = margin < 1.0 - h
-            bent = np.flatnonzero(np.abs(1.0 - margin) <= h)
-            pieces = (inside.tobytes(), bent.tobytes())
+            curved = np.flatnonzero(np.abs(1.0 - margin) <= h)
+            pieces = (inside.tobytes(), curved.tobytes())
             if pieces == seen:  # the last step solved the quadratic of exactly these pieces
                 break
             target = np.where(inside, self.C * self.y, 0.0)
             known = self.gram.matvec(target) if inside.any() else np.zeros(len(self.y))
-            if len(bent):
-                target[bent] = self._solve(bent, width[bent], (1.0 + h) * self.y[bent] - known[bent])
+            if len(curved):
+                target[curved] = self._solve(curved, width[curved], (1.0 + h) * self.y[curved] - known[curved])
             self.last = target
             d = target - self.a
             Kd = np.asarray(self.gram.matvec(target), dtype=np.float64) - self.Ka
@@ -127,12 +127,12 @@ class _Descent:
             seen = pieces if t == 1.0 else None
         return None
 
-    def _solve(self, bent: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
-        m = len(bent)
+    def _solve(self, curved: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
+        m = len(curved)
         self.gram.budget.require(
             16 * m * m, f"the Newton system of {m} points on the margin", "raise the budget or use the dual solver."
         )
-        system = np.asarray(self.gram.block(bent, bent), dtype=np.float64)
+        system = np.asarray(self.gram.block(curved, curved), dtype=np.float64)
         system[np.diag_indices(m)] += ridge
         lift = np.finfo(np.float64).eps * np.trace(system)
         for _ in range(20):

@@ -170,7 +170,7 @@ class _Ridge:
         self.Y = Y
         self.length = np.linalg.norm(Y, axis=0)
         self.systems = Systems(problem.gram, control, method=method, rank=rank)
-        self.progress = Run(control, self._identity(), callback=Stop.CALLER)
+        self.progress = Run(control, self._identity())
         self.begun = 0  # steps before the present call of the solver of systems
         self.diagnosis = ""
 
