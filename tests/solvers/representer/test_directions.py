@@ -58,7 +58,7 @@ def test_rows_without_curvature_take_no_part_in_products(monkeypatch):
     monkeypatch.setattr(Products, "hold_half", lambda self: None)  # held values are read whole
     found = []
     for few in (1.0, 0.0):
-        monkeypatch.setattr(directions, "_FEW", few)
+        monkeypatch.setattr(directions, "_ACTIVE_SHARE", few)
         found.append(Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-3))
     curved = int((task.curvatures(v) > 0).sum())
     assert curved < 0.9 * len(a)
@@ -149,7 +149,7 @@ def test_rough_systems_take_fewer_products_as_the_preconditioner_learns(monkeypa
 
 def test_what_float32_cannot_solve_is_solved_with_corrections(monkeypatch):
     task, K, v, a, r = at(SquaredHinge(), False)
-    monkeypatch.setattr(directions, "_STEPS", 1)
+    monkeypatch.setattr(directions, "_MOST_STEPS", 1)
     step, _, _ = Directions(task, np.ones(len(a))).find(task, v, a, r, 1e-2)
     rest = r + STRENGTH * step + task.curvatures(v) * (K @ step)
     assert np.linalg.norm(rest) <= 2e-2 * np.linalg.norm(r)

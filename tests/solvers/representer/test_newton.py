@@ -88,8 +88,8 @@ def test_conjugate_gradients_find_what_factors_find(loss, intercept):
 
 @pytest.mark.parametrize("loss", [Logistic(), SquaredHinge()], ids=repr)
 def test_kernel_values_in_float32_are_not_believed_at_the_end(loss, monkeypatch):
-    monkeypatch.setattr(squared_norm, "_HELD", 0)  # as for many points
-    monkeypatch.setattr(newton, "_CHEAP", 0)
+    monkeypatch.setattr(squared_norm, "_HELD_POINTS", 0)  # as for many points
+    monkeypatch.setattr(newton, "_GAP_POINTS", 0)
     X, y = conic.draw(loss, 0, 400)
     point, _ = run(loss, X, y, 0.01, tol=1e-7, method="cg")
     assert point.stopped == "converged"
@@ -210,7 +210,7 @@ def test_a_product_shows_how_far_the_dual_point_is(monkeypatch):
     exact, _ = run(SquaredHinge(), X, y, strength, intercept=False)
     a = exact.a - 1e-3 * y  # rows that had no coefficient have one of the wrong sign
     task = Task(Systems(gram, control), y, SquaredHinge(), np.ones(300), False, strength, a)
-    monkeypatch.setattr(newton, "_CHEAP", 0)
+    monkeypatch.setattr(newton, "_GAP_POINTS", 0)
     solver = Newton(task, Run(control, (y,)))
     loose, tight = solver._look(0.0, product=False), solver._look(0.0)
     assert tight.gap < 0.9 * loose.gap

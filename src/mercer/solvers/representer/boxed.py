@@ -16,7 +16,7 @@ from mercer.solvers.dual.solve import solve
 from mercer.solvers.representer.squared_norm import EPS, Point
 from mercer.solvers.run import Run
 
-_FAR = 1e100  # a bound that no coefficient reaches, in units of the linear terms
+_INFINITE_BOUND = 1e100  # on a coefficient, in units of the linear terms: none reaches it, its square is finite
 
 
 @dataclass
@@ -73,8 +73,8 @@ def dual_of(
     dual = SVMDual(
         gram,
         linear / unit,
-        np.minimum(upper, _FAR),
-        np.minimum(lower, _FAR),
+        np.minimum(upper, _INFINITE_BOUND),
+        np.minimum(lower, _INFINITE_BOUND),
         width / unit,
         offset="free" if intercept else "none",
     )

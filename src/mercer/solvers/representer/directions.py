@@ -1,4 +1,4 @@
-"""Newton's direction for the coefficients of the representer theorem, and what the kernel matrix makes of it."""
+"""Newton's direction for the coefficients of the representer theorem, and its product with the kernel matrix."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mercer.solvers.systems.cholesky import rounding
 
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
-_LEARNED = 64  # products at most from which the preconditioner learns
-_FEW = 0.95  # of the rows, below which the others are left out of products
-_FLOOR = 1e-5  # of the root of the model's gap, below which they are good for nothing
-_REMAINS = 0.05  # of the objective that remains, to which the error of a step is compared if more is gained
-_SLACK = 0.2  # by which the inverse of a preconditioner's diagonal may be off
-_STEPS = 500  # of one run of conjugate gradients without corrections
+_LEARNED_PRODUCTS = 64  # the last ones, from which the preconditioner learns
+_ACTIVE_SHARE = 0.95  # of the rows, up to which the others are left out of products
+_FLOAT32_FLOOR = 1e-5  # root of the model's gap, relative to that at the start, which float32 cannot lower
+_REMAINING_SHARE = 0.05  # of the objective after the step: a gain above it does not allow a larger error
+_DIAGONAL_SLACK = 0.2  # relative error allowed in the inverse of a preconditioner's diagonal
+_MOST_STEPS = 500  # of one run of conjugate gradients in float32, without corrections
 
-Found = tuple[np.ndarray, float, np.ndarray]
+Direction = tuple[np.ndarray, float, np.ndarray]
 
 
 class Directions:
@@ -30,11 +30,11 @@ class Directions:
     .. math:: (K_{AA} + \mathrm{diag}(\lambda / d_A)) s_A + t = -r_A / d_A + K_{A,rest} r_{rest} / \lambda,
               \qquad r = \lambda a + u, \quad u_i = w_i L'(v_i), \quad d_i = w_i L''(v_i)
 
-    The others have s_i = -r_i / lambda; t is the step of the offset, if there is one. Systems that need not be solved
-    to more than float32 is good for are solved by conjugate gradients whose products with K add up to K s, which the
-    line search needs: on all rows at once, or, where some have no curvature, on the others, and what K makes of their
-    steps in the rest in one pass. They end when the duality gap of the model, which costs nothing, is small beside
-    what the step gains.
+    The others have s_i = -r_i / lambda; t is the step of the offset, if there is one. Systems for
+    which float32 is precise enough are solved by conjugate gradients, whose products with K add up to K s, which the
+    line search needs. Where some rows have no curvature, they run on the others only, and one more pass computes K s in
+    the rows left out. They end when the duality gap of the model, which costs nothing, is small beside the gain of the
+    step.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Directions:
         forcing: float,
         share: float = 0.0,
         value: float = np.inf,
-    ) -> Found:
+    ) -> Direction:
         """Return s, t and K s.
 
         Parameters
@@ -70,7 +70,7 @@ class Directions:
         forcing
             The relative residual to which the system is solved.
         share
-            Of what the step gains: so far from the model's minimum it may end where float32 will do.
+            Distance to the model's minimum, as a share of the gain of the step, at which systems in float32 end.
         value
             The objective.
         """
@@ -118,9 +118,9 @@ class Directions:
             part = systems.products if rows is None else systems.products.take(rows)
             if systems.preconditioners.dearer_than_a_factor(part, answer.iterations, answer.precision == "float32"):
                 systems.method = "cholesky"
-        found = np.zeros_like(right)
-        found[active] = answer.A
-        return found, systems.product(found)
+        solution = np.zeros_like(right)
+        solution[active] = answer.A
+        return solution, systems.product(solution)
 
     def _rough(
         self, shift: np.ndarray, right: np.ndarray, forcing: float, model: _Model | None
@@ -132,13 +132,13 @@ class Directions:
             preconditioner = systems.preconditioners.choose(smallest, max(asked, ROUGH), True)
         forcing = EPS if model is not None else asked
         active = np.isfinite(shift)
-        few = not systems.products.kept and active.mean() <= _FEW
+        few = not systems.products.kept and active.mean() <= _ACTIVE_SHARE
         rows = np.flatnonzero(active) if few else np.arange(len(shift))
         part, active = systems.products.take(rows), active[rows]
         finite = np.where(active, shift[rows], 0.0)[:, None]
         A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
         steps = 0
-        seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED)
+        seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED_PRODUCTS)
 
         def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
             nonlocal last
@@ -158,7 +158,7 @@ class Directions:
             if control.cancelled or (control.time_limit is not None and control.seconds >= control.time_limit):
                 return "ended"
             ended = model.ended(A[active], K_A[active]) if model is not None else None
-            return ended or ("slow" if steps >= _STEPS else None)
+            return ended or ("slow" if steps >= _MOST_STEPS else None)
 
         lengths = np.linalg.norm(right, axis=0)
         columns = np.flatnonzero(lengths > 0)
@@ -167,7 +167,7 @@ class Directions:
         with one_thread_each(), systems.in_16_bits(smallest):
             part.use_coarse = systems.products.use_coarse
             left = np.maximum(preconditioner.left, 10 * rounding(systems.products))
-            inverse = preconditioner.inverse(shift + left, rows if few else None, _SLACK)
+            inverse = preconditioner.inverse(shift + left, rows if few else None, _DIAGONAL_SLACK)
             try:
                 stopped = iterate(
                     multiply,
@@ -181,15 +181,15 @@ class Directions:
                 )
             except Indefinite:
                 return None
-            found, images = [A], [K_A]
+            vectors, images = [A], [K_A]
             if seen:
-                W, KW = (np.concatenate(vectors, axis=1) for vectors in zip(*seen, strict=True))
-                found, images = [A, W], [K_A, KW]
-            if few:  # what K makes of all this at the other points, in one pass
-                found, images = self._everywhere(part, rows, found, images)
-            A, K_A = found[0], images[0]
+                W, KW = (np.concatenate(each, axis=1) for each in zip(*seen, strict=True))
+                vectors, images = [A, W], [K_A, KW]
+            if few:  # the products with K in the other rows, in one pass
+                vectors, images = self._everywhere(part, rows, vectors, images)
+            A, K_A = vectors[0], images[0]
             if seen:
-                preconditioner.learn(found[1], images[1])
+                preconditioner.learn(vectors[1], images[1])
         missed = stopped in ("slow", "stalled") or (stopped == "floor" and asked < ROUGH)
         return None if missed else (A, K_A)
 
@@ -246,11 +246,11 @@ class _Model:
         self.first = self.judge(nothing, nothing)[0]
 
     def ended(self, A: np.ndarray, K_A: np.ndarray) -> str | None:
-        """Return why the solutions so far, in the active rows, will do: they are near enough, or as near as may be."""
+        """Return why to end with these solutions in the active rows: near enough, or at the floor of float32."""
         gap, gain = self.judge(A, K_A)
-        if 0.0 <= gap <= self.share * min(gain, _REMAINS * abs(self.value - gain)):
+        if 0.0 <= gap <= self.share * min(gain, _REMAINING_SHARE * abs(self.value - gain)):
             return "near"
-        return "floor" if gap <= _FLOOR**2 * self.first else None
+        return "floor" if gap <= _FLOAT32_FLOOR**2 * self.first else None
 
     def judge(self, A: np.ndarray, K_A: np.ndarray) -> tuple[float, float]:
         """Return the gap of the model at a step, and by how much the model is smaller there than at 0."""
@@ -259,15 +259,15 @@ class _Model:
             offset = _offset(self.sum + float(s.sum()), A[:, 1])
             s, own = s - offset * A[:, 1], own - offset * K_A[:, 1]
         e = self.K_rest + own
-        across = float(self.K_rest @ s)  # what the other rows' steps do there, and so what these do at the others
-        falls = float(self.r @ e) - self.strength * (self.square + across) + self.slopes * offset
+        across = float(self.K_rest @ s)  # s'K rest
+        slope = float(self.r @ e) - self.strength * (self.square + across) + self.slopes * offset
         e = e + offset
-        bends = float(self.d @ (e * e)) + self.strength * (self.square + 2.0 * across + float(s @ own))
+        curvature = float(self.d @ (e * e)) + self.strength * (self.square + 2.0 * across + float(s @ own))
         rest = self.r + self.strength * s + self.d * e
-        return 0.5 * float(rest @ (rest / self.d)), -falls - 0.5 * bends
+        return 0.5 * float(rest @ (rest / self.d)), -slope - 0.5 * curvature
 
 
 def _offset(total: float, other: np.ndarray) -> float:
-    """Return the step of the offset: so many times the other solution take the sum of the coefficients to 0."""
+    """Return the step of the offset: the multiple of the other solution that makes the coefficients sum to 0."""
     weight = float(other.sum())
     return total / weight if weight > 0 else 0.0

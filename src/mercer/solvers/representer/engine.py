@@ -29,8 +29,8 @@ from mercer.solvers.systems.system import Systems
 
 __all__ = ["Minimiser", "Representer", "plan", "solve"]
 
-_FINEST = 1e-13  # the smallest relative gap that is looked for
-_ONE_THREAD = 500  # points whose matrices one thread works through
+_LEAST_GAP = 1e-13  # relative: the smallest that solvers are asked for, as float64 hardly resolves it
+_ONE_THREAD_POINTS = 500  # up to which starting the threads of BLAS takes longer than the work
 _SHARED: WeakKeyDictionary[Gram, WeakValueDictionary[str, Systems]] = WeakKeyDictionary()
 SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
 
@@ -93,13 +93,13 @@ def solve(problem: Representer, control: Control | None = None, solver: Solver =
     ...     def derivative(self, y, f):
     ...         return 2 * (f - y) / (1 + (f - y) ** 2)
     >>> x = np.linspace(0, 1, 5)
-    >>> found = solve(Representer(Gram(RBF(), x[:, None]), x, Cauchy(), Norm(0.1)))
-    >>> found.certificate.stopped, found.certificate.stationary
+    >>> minimiser = solve(Representer(Gram(RBF(), x[:, None]), x, Cauchy(), Norm(0.1)))
+    >>> minimiser.certificate.stopped, minimiser.certificate.stationary
     ('stationary point', 'the loss is not convex')
     """
     control = control or Control()
     chosen, _ = choose(problem, solver)
-    few = len(problem.y) <= _ONE_THREAD  # those of BLAS take longer to find one another than one for such a matrix
+    few = len(problem.y) <= _ONE_THREAD_POINTS
     with one_thread_each() if few and chosen != "dual" else nullcontext():
         if chosen == "ridge" and _squared(problem.penalty) and (problem.mass > 0).all():
             return _ridge(problem, control)
@@ -113,11 +113,11 @@ def _squared(penalty: Any) -> bool:
 def _systems(gram: Gram, control: Control, method: str) -> Systems:
     """Return the equations with a matrix; problems one after the other on one matrix share them."""
     known = _SHARED.setdefault(gram, WeakValueDictionary())
-    found = known.get(method)
-    if found is None:
-        found = known[method] = Systems(gram, control, method=method)
-    found.control = control
-    return found
+    systems = known.get(method)
+    if systems is None:
+        systems = known[method] = Systems(gram, control, method=method)
+    systems.control = control
+    return systems
 
 
 class _Engine:
@@ -163,7 +163,7 @@ class _Engine:
         if chosen == "dual":
             point = self._dual(strength, max(tol, 0.05 * self.control.tol))
         else:
-            tol = max(tol, _FINEST)
+            tol = max(tol, _LEAST_GAP)
             if self.systems is None:
                 dense = len(problem.y) <= newton.EXACT and 16 * len(problem.y) ** 2 <= problem.gram.budget
                 self.systems = _systems(problem.gram, self.control, "cholesky" if dense else "cg")
@@ -235,15 +235,17 @@ class _Engine:
 def _ridge(problem: Representer, control: Control) -> Minimiser:
     """Solve the one linear system of the squared loss."""
     strength = float(problem.penalty.strength)
-    found = solve_ridge(
+    solution = solve_ridge(
         RidgeProblem(problem.gram, problem.y, strength, problem.weights, problem.intercept, problem.start),
         control,
         residual=max(min(1e-6, control.tol), 1e-12),
     )
-    claim = found.certificate
-    if found.diagnosis:
-        claim = replace(claim, solver=f"{claim.solver}; {found.diagnosis}")
-    return Minimiser(found.coefficients, float(found.offsets[0]), found.values, claim, found.history, strength)
+    claim = solution.certificate
+    if solution.diagnosis:
+        claim = replace(claim, solver=f"{claim.solver}; {solution.diagnosis}")
+    return Minimiser(
+        solution.coefficients, float(solution.offsets[0]), solution.values, claim, solution.history, strength
+    )
 
 
 def _best_constant(losses: Task, b: Any) -> Any:
@@ -258,10 +260,10 @@ def _best_constant(losses: Task, b: Any) -> Any:
             break
         low, high = low - width, high + width
         width *= 2.0
-    found = minimize_scalar(
+    nearby = minimize_scalar(
         lambda c: losses.total(zero + c), bounds=(low, high), method="bounded", options={"xatol": 1e-14}
     )
-    best = min((b, float(found.x)), key=lambda c: losses.total(zero + c))
+    best = min((b, float(nearby.x)), key=lambda c: losses.total(zero + c))
     return best if math.isfinite(best) else b
 
 

@@ -14,19 +14,20 @@ from mercer.machine.budget import readable
 from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few, note
 from mercer.solvers.run import Run
 
-_CORE, _MOST = 400, 3000  # rows of the preconditioner's matrix, classes times rank: at first, and at most
-_MANY = 40  # products of one Newton system after which the rank is doubled
-_STEPS = 500
-_INNER = 400  # products of one Newton system
-_IDLE = 6
-_SUM = 1e-8  # what the derivatives of a function may sum to, in units of all derivatives
-_LOCAL = 1e-3  # of the objective: smaller gains are made near the minimiser
+_FIRST_ROWS = 400  # of the preconditioner's matrix (classes times rank) at first
+_MOST_ROWS = 3000  # of the preconditioner's matrix at most, as it is dense and factorised for each Newton system
+_SLOW_PRODUCTS = 40  # with K for one Newton system, after which the rank is doubled
+_MOST_STEPS = 500  # Newton steps at most
+_MOST_PRODUCTS = 400  # with K for one Newton system
+_IDLE_STEPS = 6  # Newton steps without progress, after which only rounding is left
+_SLOPE_SUM = 1e-8  # of the derivatives of one function at most, in units of the sum of their sizes
+_LOCAL_GAIN = 1e-3  # gain of a step in units of the objective, below which the minimiser is near
 _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no coefficient
 
 
 def rank_for(n: int, k: int) -> int:
     """Return how many columns of K precondition k classes."""
-    return min(n, max(10, _CORE // k))
+    return min(n, max(10, _FIRST_ROWS // k))
 
 
 def describe(n: int, k: int) -> str:
@@ -62,7 +63,7 @@ class Multinomial:
         self.lengths = np.sqrt(np.abs(np.asarray(self.systems.gram.diag(), dtype=np.float64)))
         self.size = float(self.lengths.max()) ** 2
         self.rank = rank_for(n, k)
-        self._factor = PivotedCholesky(self.systems.products, min(n, max(self.rank, _MOST // k)))
+        self._factor = PivotedCholesky(self.systems.products, min(n, max(self.rank, _MOST_ROWS // k)))
         self._low: np.ndarray | None = None
         self.forcing = 0.1
 
@@ -94,13 +95,13 @@ class Multinomial:
                 if (
                     best is not None
                     and point.gap > 0.1 * best.gap
-                    and best.primal - point.primal < _LOCAL * point.primal
+                    and best.primal - point.primal < _LOCAL_GAIN * point.primal
                 ):
                     self.forcing = max(0.1 * self.forcing, 1e-12)  # close by, only inexact steps make slow progress
                 best = point
                 if (stopped := run.limit()) is not None:
                     break
-                if idle >= _IDLE or run.steps >= _STEPS:
+                if idle >= _IDLE_STEPS or run.steps >= _MOST_STEPS:
                     stopped = Stop.FLOOR
                     break
                 self._step(point, tol)
@@ -129,13 +130,13 @@ class Multinomial:
             raise ValueError(f"the loss {task.loss!r} is not finite at the start; scale y, or start from zeros.")
         gap = abs(float(np.vdot(R, KR))) / (2.0 * strength)
         left = float(np.abs(U.sum(axis=0)).max()) if task.intercept else 0.0
-        if left > max(_SUM * float(np.abs(U).sum()), 4.0 * EPS * float(task.weights.sum())):
-            gap = math.inf  # the intercepts are not found, and what is no dual point bounds nothing
+        if left > max(_SLOPE_SUM * float(np.abs(U).sum()), 4.0 * EPS * float(task.weights.sum())):
+            gap = math.inf  # the intercepts are not optimal: U is no dual point and gives no bound
         pull = float(np.vdot(U, KR - strength * self.F))
         noise = EPS * float(np.abs(V).max())
-        sway = noise * float(task.weights.sum())
-        rounding = 4.0 * (EPS * loss + noise * float(np.abs(U).sum()) + noise * sway)
-        rounding += sway * (sway * self.size / (2.0 * strength))
+        slope_noise = noise * float(task.weights.sum())
+        rounding = 4.0 * (EPS * loss + noise * float(np.abs(U).sum()) + noise * slope_noise)
+        rounding += slope_noise * (slope_noise * self.size / (2.0 * strength))
         kkt, conjugates = float(np.abs(KR).max()) / strength, float(np.vdot(U, V)) - loss
         dual = dual_point(task, self.A, V, U, self.lengths, task.weights * (1.0 - (U**2).sum(axis=1) / 2.0 + 1e-12))
         if dual is not None and dual.gap < gap:
@@ -249,8 +250,8 @@ class Multinomial:
         # The preconditioned residual measures the gap that is left.
         enough = max(self.forcing**2 * first, 0.01 * tol * abs(point.primal) * 2.0)
         direction = p
-        for count in range(_INNER):
-            if count == _MANY and self.rank < self._factor.most:
+        for count in range(_MOST_PRODUCTS):
+            if count == _SLOW_PRODUCTS and self.rank < self._factor.most:
                 self.rank, self._low = 2 * self.rank, None  # from the next system on
             if not rho > enough or self.progress.control.cancelled:
                 break
@@ -306,7 +307,7 @@ class Multinomial:
             return apply
 
         def refined(v: np.ndarray) -> np.ndarray:
-            """What the division by a small strength loses to cancellation is found again from the residual."""
+            """Refine twice from the residual what dividing by a small strength loses to cancellation."""
             x = apply(v)
             for _ in range(2):
                 E = np.einsum("ijk,ik->ij", G, x)

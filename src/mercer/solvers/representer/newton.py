@@ -15,16 +15,16 @@ from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point
 from mercer.solvers.run import Run
 
 EXACT = 2500  # points up to which each Newton system is factorised
-_FORCING = 3e-2  # the relative residual to which the first systems are solved, otherwise
-_SHARE = 0.5  # of the root of the gain that a step promises, to which the next system is solved
-_ENOUGH = 0.02  # of what a step gains, by which it may miss the minimum of Newton's model
-_TIGHTEST = 1e-5  # where steps are cut short, which may be the fault of their systems
-_STEPS = 2000  # after which something is wrong with the loss
-_CHEAP = 2000  # points up to which the gap is computed at each step
-_SHORT = 3  # steps in a row cut to less than a fifth, after which the strength comes down from a larger one
-_STRUGGLES = "struggles"
-_LOCAL = 1e-3  # of the objective: smaller gains are made near the minimiser
-_IDLE = 8  # looks at the gap without progress, which is then rounding
+_FIRST_FORCING = 3e-2  # relative residual to which the first systems of more points are solved
+_FORCING_PER_ROOT = 0.5  # relative residual of the next system, per root of the predicted relative gain
+_MODEL_ERROR = 0.02  # distance to the minimum of Newton's model, as a share of the gain of the step
+_TIGHTEST = 1e-5  # smallest forcing and model error after cut steps, as their systems may have been too rough
+_MOST_STEPS = 2000  # Newton steps; more mean that the derivatives of the loss are wrong
+_GAP_POINTS = 2000  # points up to which the gap is computed at each step, as its product with K is cheap
+_CUT_STEPS = 3  # steps in a row cut to less than a fifth, after which a path of larger strengths is followed
+_CUT_SHORT = "steps cut short"  # why `_descend` ends then
+_LOCAL_GAIN = 1e-3  # predicted gain in units of the objective, below which the minimiser is near
+_IDLE_LOOKS = 8  # evaluations of the gap without progress, after which only rounding is left
 
 
 def way(gram: Gram) -> str:
@@ -67,7 +67,7 @@ class Newton:
         self.size = float(self.diagonal.max())
         self.lengths = np.sqrt(self.diagonal)
         self.directions = Directions(task, self.diagonal)
-        self.forcing, self.share = _FORCING, _ENOUGH
+        self.forcing, self.share = _FIRST_FORCING, _MODEL_ERROR
         self._v: tuple = (None, 0.0, self.f)
         self._aside = False  # whether the strength is not that of the problem
         self._short = 0  # steps in a row that were cut short
@@ -79,10 +79,10 @@ class Newton:
         if not math.isfinite(task.total(self.v)):
             self._begin_again()
         try:
-            point, stopped = self._descend(tol, enough, at_least, may_struggle=True)
-            if stopped == _STRUGGLES:
+            point, stopped = self._descend(tol, enough, at_least, may_restart=True)
+            if stopped == _CUT_SHORT:
                 self._aside = True
-                for strength in self._ladder():
+                for strength in self._larger_strengths():
                     if self.progress.limit() is not None:
                         break
                     self.task = replace(task, strength=strength)
@@ -99,7 +99,7 @@ class Newton:
         point.solver = self.name
         return point
 
-    def _ladder(self) -> list[float]:
+    def _larger_strengths(self) -> list[float]:
         """Return larger strengths from which to come down where Newton's steps are cut short again and again.
 
         At the first one no function value can be larger than the scale of y; each solution is close to the next.
@@ -114,7 +114,7 @@ class Newton:
         return [task.strength * 10.0**k for k in range(count, 0, -1)]
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the line search comes back from infinity
-    def _descend(self, tol: float, enough: float, at_least: int = 0, may_struggle: bool = False) -> tuple[Point, str]:
+    def _descend(self, tol: float, enough: float, at_least: int = 0, may_restart: bool = False) -> tuple[Point, str]:
         """Take Newton steps until the gap is small enough, a limit is reached, or nothing moves any more."""
         task, run = self.task, self.progress
         self._short, self._last = 0, math.inf
@@ -134,10 +134,10 @@ class Newton:
                 lowest, best = min(lowest, point.primal), min(best, point, key=lambda p: p.gap)
                 bound = max(bound, point.primal - point.gap)
             stopped = run.limit()
-            if stopped is None and idle >= _IDLE:
+            if stopped is None and idle >= _IDLE_LOOKS:
                 stopped = Stop.FLOOR
-            if stopped is None and run.steps - begun >= _STEPS:
-                stopped = f"{_STEPS} Newton steps"
+            if stopped is None and run.steps - begun >= _MOST_STEPS:
+                stopped = f"{_MOST_STEPS} Newton steps"
             if stopped is not None:
                 if point is None or point.gap > best.gap:
                     point = self._look(tol)
@@ -146,13 +146,13 @@ class Newton:
                 if task.convex:
                     point.gap = min(point.gap, point.primal - bound)
                 return point, stopped
-            if may_struggle and task.convex and self._short >= _SHORT:
-                return best, _STRUGGLES
+            if may_restart and task.convex and self._short >= _CUT_STEPS:
+                return best, _CUT_SHORT
             predicted = self._step()
             run.steps += 1
             near = predicted <= 4.0 * max(tol * abs(self.value), enough) or run.steps % 10 == 0
             point = self._look(tol, product=near or predicted <= 0)
-            if not math.isfinite(point.gap) or not (near or len(task) <= _CHEAP or point.relative_gap <= tol):
+            if not math.isfinite(point.gap) or not (near or len(task) <= _GAP_POINTS or point.relative_gap <= tol):
                 point = None  # too far for more than an estimate
             gap = point.relative_gap if point is not None else predicted / max(abs(self.value), 1e-300)
             note(run, self.value, gap, self.a, self.b, task.strength, keep=not self._aside)
@@ -171,7 +171,7 @@ class Newton:
 
     @property
     def v(self) -> np.ndarray:
-        """f(x_i) + b; the same array while neither changes, as some losses remember what they found for it."""
+        """f(x_i) + b; the same array while neither changes, as some losses keep results for the last array."""
         if self._v[0] is not self.f or self._v[1] != self.b:
             self._v = (self.f, self.b, self.f + self.b)
         return self._v[2]
@@ -182,11 +182,11 @@ class Newton:
         return self.task.total(self.v) + 0.5 * self.task.strength * float(self.a @ self.f)
 
     def _look(self, tol: float = 0.0, product: bool = True) -> Point:
-        """Return the current point with its gap; the offset is settled first, so that u is a dual point.
+        """Update the offset, so that u is a dual point; return the current point with its gap.
 
-        Of two dual points, -strength a and the slopes of the losses, the one with the smaller gap counts. The second,
-        and how far the first is from where it must be, take a product with K, which is spared if a bound will do, or if
-        `product` is False.
+        Of two dual points, -strength a and the slopes of the losses, the one with the smaller gap counts. The gap of
+        the second, and the exact gap of the first, take a product with K; it is left out where a bound on the gap of
+        the first is enough, or if `product` is False.
         """
         task, strength = self.task, self.task.strength
         self.b = task.best_offset(self.f, self.b)
@@ -202,7 +202,7 @@ class Newton:
             kkt = float(away[d > 1e-12 * float(d.max())].max(initial=0.0))
         primal = loss + 0.5 * strength * square
         known = dual is not None and not self.a.any()  # the start; the other dual point is far away, too
-        if len(task) <= _CHEAP or (product and gap > tol * abs(primal) and not known):
+        if len(task) <= _GAP_POINTS or (product and gap > tol * abs(primal) and not known):
             r = strength * self.a + u
             both = self.systems.product(np.stack([r] if dual is None else [r, dual.rest], axis=1))
             Kr = both[:, 0]
@@ -217,9 +217,9 @@ class Newton:
                 kkt, dual = float(np.abs(Kr).max()) / strength, None
         gap += hidden(self.a, self.lengths, strength)
         noise = EPS * (float(np.abs(v).max()) + float(np.abs(task.y).max()))  # in each value
-        sway = noise * float(d.sum())
-        rounding = 4.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum()) + noise * sway)
-        rounding += sway * (sway * self.size / (2.0 * strength))
+        slope_noise = noise * float(d.sum())  # in the sum of the derivatives
+        rounding = 4.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum()) + noise * slope_noise)
+        rounding += slope_noise * (slope_noise * self.size / (2.0 * strength))
         if dual is not None:
             u, conjugates = dual.u, dual.conjugates
         a, f = self.a.copy(), self.f.copy()
@@ -260,14 +260,14 @@ class Newton:
     def _adapt(self, predicted: float, t: float) -> None:
         """Solve the next system so well that its error is smaller than that of Newton's model."""
         size = max(abs(self.value), 1e-300)
-        if t == 1.0 and self._last <= _LOCAL * size and predicted > 0.1 * self._last:
+        if t == 1.0 and self._last <= _LOCAL_GAIN * size and predicted > 0.1 * self._last:
             self.forcing *= 0.1  # close by, only inexact steps make slow progress
             self.share = max(0.1 * self.share, _TIGHTEST)
         elif t < 0.5:
             self.share = max(0.3 * self.share, _TIGHTEST)
             tightest = _TIGHTEST if self._short > 1 else ROUGH
             self.forcing = max(0.1 * self.forcing, min(self.forcing, tightest))
-        self.forcing = max(min(self.forcing, _SHARE * math.sqrt(predicted / size)), 1e-12)
+        self.forcing = max(min(self.forcing, _FORCING_PER_ROOT * math.sqrt(predicted / size)), 1e-12)
         self._last = predicted
 
     def _search(self, v: np.ndarray, e: np.ndarray, aKs: float, sKs: float, start: float) -> float:
@@ -283,8 +283,8 @@ class Newton:
             return seen[1]
 
         def slope(t: float) -> float:
-            found = float(task.slopes(at(t)) @ e) + strength * (aKs + t * sKs)
-            return found if found == found else math.inf
+            total = float(task.slopes(at(t)) @ e) + strength * (aKs + t * sKs)
+            return total if total == total else math.inf
 
         def gain(t: float) -> float:
             return task.total(at(t)) - base + strength * t * (aKs + 0.5 * t * sKs)

@@ -14,11 +14,11 @@ from mercer.machine.lazy import cached_property
 from mercer.solvers.representer.squared_norm import EPS, Point
 from mercer.solvers.run import Run
 
-_SOLVES = 80
-_STALE = 5  # looks on one side of the root in a row, after which the other end of the bracket is not believed
-_LARGEST = 1e14  # strengths, and one over the smallest, in units of the first
-_NOTHING = 1e-10  # losses, in units of those at f = 0, of which nothing is left
-_SCAN = 25  # strengths of the scan for a penalty that is not convex
+_MOST_SOLVES = 80  # squared-norm problems of one search
+_STALE_SOLVES = 5  # in a row on one side of the root, after which the other end of the bracket is dropped
+_STRENGTH_RANGE = 1e14  # factor by which strengths may differ from the first one
+_ZERO_LOSS = 1e-10  # in units of the losses at f = 0, below which they count as 0
+_SCANNED_STRENGTHS = 25  # for a penalty that is not convex
 
 
 class Search:
@@ -68,7 +68,7 @@ class Search:
     def run(self) -> tuple[Point, float, float, float, str]:
         """Return the point, primal, dual, their rounding, and what the certificate should say."""
         start, first = self._guess(), self.first
-        if first is not None and start / _LARGEST <= first <= start * _LARGEST:
+        if first is not None and start / _STRENGTH_RANGE <= first <= start * _STRENGTH_RANGE:
             start = first
         if not self.convex:
             return self._scan(start)
@@ -182,10 +182,10 @@ class Search:
         low = high = None
         at_low = at_high = 0.0
         step = 1.5
-        # What lies on the side of a norm (its dual feasible) or inside a ball counts: aim there, by a part of tol.
+        # Only points with a feasible dual (a norm) or inside of the ball count: aim at that side, by a part of tol.
         aim = self._aim()
         side = 0
-        for _ in range(_SOLVES):
+        for _ in range(_MOST_SOLVES):
             point, excess, done = self._try(math.exp(x))
             if done:
                 return self.progress.limit()
@@ -194,7 +194,7 @@ class Search:
             if (
                 self.radius is not None
                 and excess > 0
-                and point.loss <= _NOTHING * self._first_loss
+                and point.loss <= _ZERO_LOSS * self._first_loss
                 and self.best is not None
             ):
                 return (
@@ -208,15 +208,15 @@ class Search:
             else:
                 high, at_high = x, value
                 side = side + 1 if side > 0 else 1
-            if side >= _STALE:
-                low = None  # it was found with norms known less well than now
-            elif side <= -_STALE:
+            if side >= _STALE_SOLVES:
+                low = None  # it was computed with less precise norms
+            elif side <= -_STALE_SOLVES:
                 high = None
             if low is None or high is None:
-                if abs(x - math.log(start)) > math.log(_LARGEST):
+                if abs(x - math.log(start)) > math.log(_STRENGTH_RANGE):
                     return None  # the root lies beyond all strengths: f = 0, or a penalty that does nothing
                 jump = max(min(2.0 * abs(value), 3.0), 1e-9)
-                step = max(jump, 1.6 * step if 2 < abs(side) < _STALE or abs(side) > _STALE else jump)
+                step = max(jump, 1.6 * step if 2 < abs(side) < _STALE_SOLVES or abs(side) > _STALE_SOLVES else jump)
                 x = x + step if value < 0 else x - step
                 continue
             if high - low <= 4.0 * EPS * max(1.0, abs(x)):
@@ -259,7 +259,7 @@ class Search:
             return value
 
         middle = math.log(start)
-        for x in middle + np.linspace(math.log(1e6), -math.log(1e8), _SCAN):
+        for x in middle + np.linspace(math.log(1e6), -math.log(1e8), _SCANNED_STRENGTHS):
             objective(float(x))
             if self.progress.limit() is not None:
                 break

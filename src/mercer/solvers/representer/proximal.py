@@ -14,10 +14,10 @@ from mercer.solvers.representer.squared_norm import EPS, Point, Task, note
 from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 
-_ROUNDS = 300
-_GROWTH = 5.0  # of rho, where the copies do not come closer quickly
-_IDLE = 12  # rounds without progress, which is then rounding
-_FIRST = 10.0  # steepness of the first envelope, in units of slope over spread
+_MOST_ROUNDS = 300  # updates of the multipliers
+_RHO_GROWTH = 5.0  # factor of rho where a round leaves more than a fifth of the distance to the copies
+_IDLE_ROUNDS = 12  # rounds without progress, after which only rounding is left
+_FIRST_RHO = 10.0  # in units of slope over spread
 
 
 class Envelope:
@@ -77,9 +77,9 @@ class Envelope:
         g = self.copies(v)
         size = np.maximum(np.abs(g), np.abs(v + self.m - g))
         h = np.maximum(np.minimum(1e-6 * np.maximum(1.0, size), 1e-4 * self.step), 16.0 * EPS * size)
-        bend = (self.loss.derivative(self.y, g + h) - self.loss.derivative(self.y, g - h)) / ((g + h) - (g - h))
-        bend = self.step * np.maximum(bend, 0.0)
-        share = np.where(np.isfinite(bend), bend / (1.0 + bend), 1.0)
+        c = (self.loss.derivative(self.y, g + h) - self.loss.derivative(self.y, g - h)) / ((g + h) - (g - h))
+        c = self.step * np.maximum(c, 0.0)
+        share = np.where(np.isfinite(c), c / (1.0 + c), 1.0)
         return self.rho * np.where((share > 1e-9) & (self.weights > 0), share, 0.0)
 
 
@@ -103,14 +103,14 @@ def solve_proximal(task: Task, run: Run, tol: float) -> Point:
     last = math.inf
     stopped = Stop.FLOOR
     idle = 0
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         envelope = Envelope(task.loss, task.y, task.weights, multipliers / rho, rho)
         inner = Task(task.systems, task.y, envelope, np.ones(n), task.intercept, strength, a, b)
         share = 0.1 * min(tol * abs(best.primal), best.gap) if best is not None else 0.0
         quiet = Run(run.control, quiet=True, steps=run.steps)
         try:
-            found = Newton(inner, quiet).run(1e-3 if best is None else 1e-14, share)
-            point = _judged(task, task.systems, envelope, found)
+            minimiser = Newton(inner, quiet).run(1e-3 if best is None else 1e-14, share)
+            point = _judged(task, task.systems, envelope, minimiser)
         except KeyboardInterrupt:
             if best is None:
                 raise
@@ -118,7 +118,7 @@ def solve_proximal(task: Task, run: Run, tol: float) -> Point:
             stopped = Stop.INTERRUPTED
             break
         run.steps = max(run.steps + 1, quiet.steps)
-        a, b = found.a, found.b
+        a, b = minimiser.a, minimiser.b
         idle = 0 if best is None or point.gap < 0.9 * best.gap else idle + 1
         best = point if best is None or point.gap < best.gap else best
         note(run, point.primal, point.relative_gap, a, b, strength)
@@ -128,13 +128,13 @@ def solve_proximal(task: Task, run: Run, tol: float) -> Point:
         if (limit := run.limit()) is not None:
             stopped = limit
             break
-        if idle >= _IDLE:
+        if idle >= _IDLE_ROUNDS:
             break
-        v = found.f + found.b
+        v = minimiser.f + minimiser.b
         multipliers = envelope.derivative(task.y, v)
         apart = float(np.linalg.norm(v - envelope.copies(v)))
         if apart > 0.2 * last:
-            rho *= _GROWTH
+            rho *= _RHO_GROWTH
         last = apart
     assert best is not None
     best.stopped, best.solver = stopped, "augmented Lagrangians with the prox of the loss"
@@ -147,30 +147,30 @@ def _steepness(task: Task, v: np.ndarray) -> float:
     slope = float(u.mean())
     spread = float(np.std(task.y)) if getattr(task.loss, "target", "real") != "label" else 1.0
     spread = spread if 0 < spread < math.inf else max(1.0, float(np.abs(task.y).max()) * 1e-3)
-    return _FIRST * slope / spread if 0 < slope < math.inf else _FIRST
+    return _FIRST_RHO * slope / spread if 0 < slope < math.inf else _FIRST_RHO
 
 
-def _judged(task: Task, systems: Systems, envelope: Envelope, found: Point) -> Point:
+def _judged(task: Task, systems: Systems, envelope: Envelope, point: Point) -> Point:
     """Return the point with the objectives of the loss itself."""
-    v = found.f + found.b
+    v = point.f + point.b
     g, strength = envelope.copies(v), task.strength
     u = envelope.derivative(task.y, v)  # not the Newton method's, which may be of another kind
-    r = strength * found.a + u
+    r = strength * point.a + u
     Kr = systems.product(r)
     before = task.total(g)
-    b = task.best_offset(found.f, found.b) if getattr(task.loss, "smooth", False) else found.b
-    v = found.f + b
+    b = task.best_offset(point.f, point.b) if getattr(task.loss, "smooth", False) else point.b
+    v = point.f + b
     loss = task.total(v)
     terms = loss - before - float(u @ (v - g))
     noise = EPS * (float(np.abs(v).max()) + float(np.abs(task.y).max()))
-    rounding = 8.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum())) + found.rounding
+    rounding = 8.0 * (EPS * abs(loss) + noise * float(np.abs(u).sum())) + point.rounding
     apart = float(np.abs(v - g).max())
     return replace(
-        found,
+        point,
         b=b,
         loss=loss,
         gap=max(terms, 0.0) + abs(float(r @ Kr)) / (2.0 * strength),
-        pull=max(float(u @ (Kr - strength * found.f)), 0.0),
+        pull=max(float(u @ (Kr - strength * point.f)), 0.0),
         conjugates=float(u @ g) - before,
         rounding=rounding,
         kkt=max(float(np.abs(Kr).max()) / strength, apart),

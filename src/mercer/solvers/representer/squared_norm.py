@@ -14,20 +14,18 @@ from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 
 EPS = float(np.finfo(np.float64).eps)
-
-
-_HELD = 2500  # points whose kernel values are kept in float64
+_HELD_POINTS = 2500  # up to which all kernel values are kept in float64: 50 MB
 
 
 def hold_few(systems: Systems) -> None:
     """Compute the kernel values of few points once, in float64, and keep them."""
     n = systems.gram.shape[0]
-    if systems.products.held is None and n <= _HELD and 24 * n * n <= systems.gram.budget:
+    if systems.products.held is None and n <= _HELD_POINTS and 24 * n * n <= systems.gram.budget:
         systems.products.hold(np.float64)
 
 
 def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:
-    """Return what the rounding errors e of f may hide of the objective: strength |a'e| bounds it.
+    """Return the error that the rounding errors e of f can make in the objective, at most strength |a'e|.
 
     They change strength |f|^2 / 2 by strength a'e / 2, and at the optimum, where the slopes of the losses are
     -strength a, the losses by -strength a'e. e_i is of the size of EPS |x_i| times the root of the sum of
@@ -87,8 +85,8 @@ class Task:
             each = np.asarray(self.loss.value(self.y, v), dtype=np.float64)
             if self._some is not None:
                 each = np.where(self._some, each, 0.0)
-            found = float(self.weights @ each)
-        return found if found == found else math.inf
+            total = float(self.weights @ each)
+        return total if total == total else math.inf
 
     def slopes(self, v: np.ndarray) -> np.ndarray:
         """Return the derivative of each weighted loss."""
@@ -109,8 +107,8 @@ class Task:
     def best_offset(self, f: np.ndarray, b: float) -> float:
         """Return the b at which the derivatives at f + b sum to 0, near `b`; f + b there minimises over b.
 
-        Newton's step inside a bracket. Where there is no such b (all labels agree) it ends where what is left of the
-        derivatives is rounding of what they were.
+        Newton's step inside a bracket. Where there is no such b (all labels agree) it ends where the sum of the
+        derivatives is at the level of rounding.
         """
         if not self.intercept:
             return b
@@ -118,19 +116,19 @@ class Task:
         def slope(c: float) -> tuple[float, float, float]:
             v = f + c
             u, d = self.slopes(v), self.curvatures(v)
-            total, bend = float(u.sum()), float(d.sum())
+            total, curve = float(u.sum()), float(d.sum())
             size = max(float(v.max()), -float(v.min()))
-            floor = max(4.0 * EPS * float(np.abs(u).sum()), 2.0 * EPS * size * bend, EPS * self._unit())
-            return total if total == total else math.inf, bend, floor
+            floor = max(4.0 * EPS * float(np.abs(u).sum()), 2.0 * EPS * size * curve, EPS * self._unit())
+            return total if total == total else math.inf, curve, floor
 
-        here, bend, floor = slope(b)
+        here, curve, floor = slope(b)
         low, high, at, step = -math.inf, math.inf, b, 0.0
         before = here
         for _ in range(300):
             if abs(here) <= floor:
                 break
             low, high = (at, high) if here < 0 else (low, at)
-            newton = -here / bend if bend > 0 and math.isfinite(here) else math.copysign(math.inf, -here)
+            newton = -here / curve if curve > 0 and math.isfinite(here) else math.copysign(math.inf, -here)
             if high - low < math.inf:
                 new = at + newton
                 slow = abs(here) > 0.5 * abs(before)
@@ -144,7 +142,7 @@ class Task:
                 if not math.isfinite(new):
                     break
             before, at = here, new
-            here, bend, floor = slope(at)
+            here, curve, floor = slope(at)
         return at
 
     def _unit(self) -> float:
@@ -159,11 +157,11 @@ class Dual(NamedTuple):
     Attributes
     ----------
     gap
-        At most this is between primal and dual.
+        A bound on primal minus dual.
     u
         The point.
     apart
-        At least the length of what `rest` makes in H.
+        A bound on the norm of sum_i rest_i k(x_i, .).
     conjugates
         The sum of the conjugates at u.
     missing
@@ -207,23 +205,23 @@ def dual_point(
     with np.errstate(all="ignore"):
         scaled = (-task.strength * a) / column
         inside = np.isfinite(loss.conjugate(y, scaled)) & (w > 0)
-        found = np.where(inside[:, None] if wide else inside, scaled * column, u)
+        dual = np.where(inside[:, None] if wide else inside, scaled * column, u)
         if task.intercept:
             share = np.where(inside, spread, 0.0)
             total = float(share.sum())
             if not total > 0:
                 return None
             share = share / total
-            found = found - (np.outer(share, found.sum(axis=0)) if wide else share * found.sum())
-        terms = loss.value(y, v) + loss.conjugate(y, found / column)
-        terms = w * terms - (np.einsum("ij,ij->i", v, found) if wide else v * found)
+            dual = dual - (np.outer(share, dual.sum(axis=0)) if wide else share * dual.sum())
+        terms = loss.value(y, v) + loss.conjugate(y, dual / column)
+        terms = w * terms - (np.einsum("ij,ij->i", v, dual) if wide else v * dual)
     missing = float(np.maximum(terms, 0.0)[inside].sum())
-    rest = task.strength * a + found
+    rest = task.strength * a + dual
     size = np.linalg.norm(rest, axis=1) if wide else np.abs(rest)
     apart = float(size @ lengths)
-    conjugates = missing + float(np.vdot(found, v)) - task.total(v)
+    conjugates = missing + float(np.vdot(dual, v)) - task.total(v)
     gap = missing + apart * (apart / (2.0 * task.strength))
-    return Dual(gap, found, apart, conjugates, missing, rest) if math.isfinite(gap) else None
+    return Dual(gap, dual, apart, conjugates, missing, rest) if math.isfinite(gap) else None
 
 
 @dataclass
@@ -243,7 +241,8 @@ class Point:
     pull
         |sum_i u_i k(x_i, .)|^2, or a number above it.
     conjugates
-        sum_i w_i L*(y_i, u_i / w_i), so that the dual is minus this minus what the penalty makes of `pull`.
+        sum_i w_i L*(y_i, u_i / w_i), the conjugates of the losses: the dual is minus this sum minus
+        the penalty's conjugate at the root of `pull`.
     kkt
         The worst violation of optimality in units of f.
     rounding
