@@ -136,8 +136,8 @@ def test_rounded_hinges_tend_to_hinges():
 def test_the_detour_by_a_sample_ends_at_the_same_value(monkeypatch, squared, regression, sparsely):
     problem = made(n=4000, squared=squared, regression=regression, sparsely=sparsely)
     direct = solve_linear(problem, Control(tol=1e-7)).certificate
-    monkeypatch.setattr(linear_solve, "_SAMPLE", 200)
-    monkeypatch.setattr(linear_solve, "SMALL", 0)
+    monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 200)
+    monkeypatch.setattr(linear_solve, "COPIED_NUMBERS", 0)
     found = solve_linear(problem, Control(tol=1e-7)).certificate
     assert direct.converged
     assert found.converged
@@ -154,7 +154,7 @@ def test_a_rare_class_is_in_the_sample(monkeypatch, squared):
     sign[0, :4] = 1.0
     problem.sign = sign
     direct = solve_linear(problem, Control(tol=1e-7)).certificate
-    monkeypatch.setattr(linear_solve, "_SAMPLE", 100)
+    monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 100)
     found = solve_linear(problem, Control(tol=1e-7)).certificate
     assert found.converged
     assert found.primal == pytest.approx(direct.primal, rel=2e-7)
@@ -165,7 +165,7 @@ def test_a_rare_class_is_in_the_sample(monkeypatch, squared):
 def test_without_any_matrix_the_value_is_the_same(monkeypatch, squared, shape):
     problem = made(*shape, squared=squared, sparsely=True)
     direct = solve_linear(problem, Control(tol=1e-6)).certificate
-    monkeypatch.setattr(linear_system, "_SMALL", 5)
+    monkeypatch.setattr(linear_system, "_STEP_UNKNOWNS", 5)
     found = solve_linear(problem, Control(tol=1e-6, max_iter=500)).certificate
     assert found.converged
     assert found.primal == pytest.approx(direct.primal, rel=2e-6)
@@ -271,7 +271,7 @@ def test_limits_return_a_bound_and_the_reason(squared):
 
 @pytest.mark.parametrize("sample", [100, 100_000])
 def test_an_interrupt_leaves_the_best_so_far(monkeypatch, sample):
-    monkeypatch.setattr(linear_solve, "_SAMPLE", sample)
+    monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", sample)
     problem = made(n=2000, C=100.0)
 
     def interrupt(progress):

@@ -77,7 +77,7 @@ def test_bounds_that_matter_are_left_to_others():
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("sparsely", [False, True])
 def test_smo_is_interior_points(monkeypatch, regression, C, intercept, sparsely):
-    monkeypatch.setattr(linear_dual, "_STEPS", 100_000)  # it may crawl
+    monkeypatch.setattr(linear_dual, "_SMO_STEPS_PER_ROW", 100_000)  # it may crawl
     problem = made(100, 70, regression, C, intercept=intercept, sparsely=sparsely)
     state = by_decomposition(problem, State(problem, Control(tol=1e-7)), 5e-8)
     other = interior_point(problem, State(problem, Control(tol=1e-7)), 1e-8)
@@ -89,7 +89,7 @@ def test_tiny_problems_are_solved_together(monkeypatch):
     several = [problem, replace(problem, sign=-problem.sign), replace(problem, sign=np.roll(problem.sign, 7, axis=1))]
     together = solve_linear_models(several, Control(tol=1e-6))
     assert all("many small problems" in s.certificate.solver for s in together)
-    monkeypatch.setattr(linear_dual, "_TINY", 0)
+    monkeypatch.setattr(linear_dual, "_SMO_ROWS", 0)
     for one, found in zip(several, together, strict=True):
         alone = solve_linear(one, Control(tol=1e-6)).certificate
         assert "interior" in alone.solver

@@ -105,9 +105,9 @@ def test_limits_and_listeners_end_it(squared):
 def test_what_it_cannot_do_is_left_to_the_others(monkeypatch, squared):
     problem = made(squared)
     direct = solve_linear(problem, Control(tol=1e-7)).certificate.primal
-    monkeypatch.setattr(linear_solve, "_SAMPLE", 4000)
-    monkeypatch.setattr(linear_many, "_STEPS", 1)
-    monkeypatch.setattr(linear_many, "_ENOUGH", 1e-3)  # a Hessian of hardly any rows
+    monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 4000)
+    monkeypatch.setattr(linear_many, "_STAGE_STEPS", 1)
+    monkeypatch.setattr(linear_many, "_ROWS_PER_COLUMN", 1e-3)  # a Hessian of hardly any rows
     found = solve_linear(problem, Control(tol=1e-7)).certificate
     assert found.converged
     assert found.primal == pytest.approx(direct, rel=2e-7)
@@ -116,7 +116,7 @@ def test_what_it_cannot_do_is_left_to_the_others(monkeypatch, squared):
 def test_a_constant_that_fits_needs_no_look(monkeypatch):
     problem = made(regression=True)
     problem.target = problem.sign * 4.0 - 0.5
-    monkeypatch.setattr(linear_solve, "_SAMPLE", 4000)
+    monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 4000)
     monkeypatch.setattr(linear_solve, "ManyRows", None)
     solution = solve_linear(problem, Control(tol=1e-7))
     assert solution.certificate.primal == pytest.approx(0.0, abs=1e-12)
@@ -128,7 +128,7 @@ def test_an_interrupt_leaves_the_best_so_far(monkeypatch):
         raise KeyboardInterrupt
 
     problem = made()
-    monkeypatch.setattr(linear_solve, "_SAMPLE", 4000)
+    monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 4000)
     monkeypatch.setattr(Sweeper, "proof", interrupted)
     certificate = solve_linear(problem, Control(tol=1e-7)).certificate
     assert certificate.stopped == "interrupted"

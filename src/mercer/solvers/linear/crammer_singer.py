@@ -14,9 +14,9 @@ from mercer.solvers.linear.rows import Rows, single_threaded
 from mercer.solvers.linear.system import cholesky
 from mercer.solvers.run import Run
 
-_DENSE = 1500  # unknowns, classes times columns, whose Newton systems are formed and factored
-_IDLE = 30  # steps without progress, which is then rounding
-_STEPS = 1000  # of conjugate gradients, for one Newton step
+_FACTORED_UNKNOWNS = 1500  # unknowns, classes times columns, up to which Newton systems are formed and factored
+_IDLE_STEPS = 30  # steps without progress, after which only rounding is left
+_CG_STEPS = 1000  # of conjugate gradients at most, for one Newton step
 
 
 @dataclass
@@ -195,8 +195,8 @@ class _Proximal(Run):
             if self.gap <= control.tol or residual <= 0.1 * abs(primal - dual) or size == 0:
                 return beta
             limit = self.limit()
-            if limit or idle >= _IDLE:
-                self.stopped = limit or Stop.rounding(f"no progress in {_IDLE} steps")
+            if limit or idle >= _IDLE_STEPS:
+                self.stopped = limit or Stop.rounding(f"no progress in {_IDLE_STEPS} steps")
                 return beta
             step = self._solver(beta > 0, strength[:, 0], min(0.1, max(1e-10, self.gap)))(-gradient)
             length = self._search(V, F, step, anchor, strength, float((gradient * step).sum()))
@@ -237,7 +237,7 @@ class _Proximal(Run):
         penalty = problem.penalty + lift
         S, s, share = active[curved].astype(np.float64), strength[curved], strength[curved] / count[curved]
         p, m = len(penalty), active.shape[1]
-        if p * m <= _DENSE:
+        if p * m <= _FACTORED_UNKNOWNS:
             part = problem.rows.take(np.flatnonzero(curved))
             M = np.zeros((m, p, m, p))
             for a in range(m):
@@ -267,7 +267,7 @@ def _conjugate(
     x, s = np.zeros_like(r), r / diagonal
     direction, size = s, float((r * s).sum())
     start = size
-    for _ in range(_STEPS):
+    for _ in range(_CG_STEPS):
         if size <= accuracy**2 * start or size == 0:
             break
         product = apply(direction)

@@ -150,10 +150,10 @@ def _follow(problem: LinearProblem, state: State, tol: float, largest: float, ho
             if step >= 0.5 * far or step >= 0.3:
                 break
         if stalled:  # mu along the step is a parabola: not beyond its lowest point
-            falls = float(np.vdot(da, u - xi)) + float(np.vdot(alpha, du)) + float(np.vdot(rest, dxi))
-            bends = float(np.vdot(da, du - dxi))
-            if falls < 0 < bends:
-                step = min(step, -0.5 * falls / bends)
+            slope = float(np.vdot(da, u - xi)) + float(np.vdot(alpha, du)) + float(np.vdot(rest, dxi))
+            curvature = float(np.vdot(da, du - dxi))
+            if slope < 0 < curvature:
+                step = min(step, -0.5 * slope / curvature)
         v, f, fresh = v + step * dv, f + step * df, False
         alpha, u, xi = alpha + step * da, u + step * du, xi + step * dxi
         rest = rest - step * da

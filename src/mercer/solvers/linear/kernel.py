@@ -14,14 +14,14 @@ from mercer.solvers.linear.newton import step_length
 from mercer.solvers.linear.problem import LinearProblem, total
 from mercer.solvers.linear.rows import Rows
 
-_MOST = 8000  # rows whose kernel matrix is held and factored
+_FACTORED_ROWS = 8000  # rows up to which the kernel matrix is held and factored
 _TRIALS = 3  # whole steps without fewer changes of the active set before the line search is asked
 
 
 def by_kernel(rows: Rows) -> bool:
     """Return whether a matrix of rows by rows is the cheaper way, and fits."""
     n, p = rows.shape
-    if n > _MOST or n >= 1.5 * p or (sparse.issparse(rows.X) and n > 2000):
+    if n > _FACTORED_ROWS or n >= 1.5 * p or (sparse.issparse(rows.X) and n > 2000):
         return False
     return n <= 1000 or 16 * n * n <= Budget()
 

@@ -15,11 +15,11 @@ from mercer.solvers.linear.newton import smoothed, squared_newton
 from mercer.solvers.linear.problem import LinearProblem, balanced
 from mercer.solvers.linear.system import cholesky
 
-_ENOUGH = 1600  # rows per column whose Hessian is good to a few hundredths
-_WIDEST = 0.05  # share of the rows that the last, small problem may have
-_REACH = 0.25  # of the last step: as far as a row can be from the margin and yet cross it
+_ROWS_PER_COLUMN = 1600  # rows per column whose Hessian is good to a few hundredths
+_LAST_SHARE = 0.05  # of the rows that the last, small problem may have
+_CROSSING_SHARE = 0.25  # of the last step: how far a row can be from the margin and yet cross it
 _ROUNDS = 6  # of the small problem
-_STEPS = 15  # of a stage on the sample; where more are needed, the whole problem is hard, too
+_STAGE_STEPS = 15  # of a stage on the sample; where more are needed, the whole problem is hard, too
 
 
 class ManyRows:
@@ -60,9 +60,9 @@ class ManyRows:
 
     def _squares(self) -> tuple[np.ndarray, Certificate] | None:
         state, rows = self.state, self.problem.rows
-        squared_newton(self.sample, state.afresh(_STEPS), max(self.tol, 1e-4))
+        squared_newton(self.sample, state.afresh(_STAGE_STEPS), max(self.tol, 1e-4))
         state.afresh().method = "semismooth Newton"
-        thin = max(1, int(0.5 * rows.shape[0] / (_ENOUGH * rows.shape[1])))
+        thin = max(1, int(0.5 * rows.shape[0] / (_ROWS_PER_COLUMN * rows.shape[1])))
         model: Secants | None = None
         while state.limit() is None:
             v, before = state.v, state.gap
@@ -104,14 +104,14 @@ class ManyRows:
     def _hinges(self) -> tuple[np.ndarray, Certificate] | None:
         state, p, n = self.state, self.problem.rows.penalty, self.problem.rows.shape[0]
         for share in (0.5, 0.1):
-            smoothed(self.sample, state.afresh(_STEPS), self.tol, 2 * self._half(state.v, share))
+            smoothed(self.sample, state.afresh(_STAGE_STEPS), self.tol, 2 * self._half(state.v, share))
             if state.stopped != Stop.CONVERGED:
                 return None
         state.afresh().method = "interior point near the margin"
-        narrow, moved = self._half(state.v, _WIDEST), np.inf
-        while not _REACH * moved <= narrow:  # until a step is so short that few rows may yet change sides
+        narrow, moved = self._half(state.v, _LAST_SHARE), np.inf
+        while not _CROSSING_SHARE * moved <= narrow:  # until a step is so short that few rows may yet change sides
             v, before = state.v, moved
-            look = self.core.sweep(v, narrow, max(1, int(_WIDEST * n / (_ENOUGH * len(v)))))
+            look = self.core.sweep(v, narrow, max(1, int(_LAST_SHARE * n / (_ROWS_PER_COLUMN * len(v)))))
             self._note(look)
             if state.limit() is not None or not look.curved:
                 return None
@@ -121,7 +121,7 @@ class ManyRows:
             moved = self._moved(v)
             if not moved < 0.5 * before:
                 return None
-        half = _REACH * moved
+        half = _CROSSING_SHARE * moved
         for _ in range(_ROUNDS):
             v = state.v
             look = self.core.sweep(v, half, 0, self.alpha)
@@ -172,7 +172,7 @@ class ManyRows:
     # -- both -------------------------------------------------------------------------------------------
 
     def _note(self, look: Sweep) -> None:
-        """Note what the look has found."""
+        """Note the results of a look at all rows."""
         state, rows = self.state, self.problem.rows
         k = rows.penalised
         primal = 0.5 * float(rows.penalty @ (state.v * state.v)) + look.risk
@@ -229,13 +229,13 @@ def can_balance(sub: LinearProblem) -> bool:
 # Looks at every row of a linear model, in the core: sums that the solvers of many rows need, in one pass of memory.
 
 
-_CHUNK = 2**16  # rows a thread takes at a time; sums are added up in their order, whoever was first
-_MOST = 256  # columns whose matrix of products a thread keeps in its caches
+_CHUNK_ROWS = 2**16  # rows a thread takes at a time; sums are added in the order of the rows, so that results repeat
+_CACHED_COLUMNS = 256  # columns whose matrix of products a thread keeps in its caches
 
 
 @dataclass
 class Sweep:
-    """What a look at all rows from v found.
+    """The results of a look at all rows from v.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class Sweeper:
     def suits(problem: LinearProblem) -> bool:
         """Return whether the core reads the rows as they are."""
         X = problem.rows.X
-        return not sparse.issparse(X) and X.flags.c_contiguous and 0 < X.shape[1] <= _MOST and len(X) < 2**31
+        return not sparse.issparse(X) and X.flags.c_contiguous and 0 < X.shape[1] <= _CACHED_COLUMNS and len(X) < 2**31
 
     def sweep(self, v: np.ndarray, half: float, thin: int = 0, alpha: np.ndarray | None = None) -> Sweep:
         """Return the sums at v for alpha = cost clip(1/2 + z / (2 half), 0, 1), or 2 cost max(0, z) of squares.
@@ -305,7 +305,7 @@ class Sweeper:
         w, shift = rows.model(v)
 
         def part(first: int) -> tuple[tuple[float, ...], np.ndarray, np.ndarray | None, np.ndarray | None]:
-            last = min(n, first + _CHUNK)
+            last = min(n, first + _CHUNK_ROWS)
             pull = np.zeros(d + 1)
             gram = np.zeros((width, width)) if thin else None
             band = None if alpha is None else np.empty(last - first, np.int32)
@@ -313,15 +313,15 @@ class Sweeper:
             sums = _core.linear_sweep(rows.X, *where, rows.centre, self._inverse, max(1, thin))
             return sums, pull, gram, None if band is None else band[: sums[3]]
 
-        found = run(part, range(0, n, _CHUNK))
-        risk, gain, square, curved = np.sum([sums for sums, *_ in found], axis=0)
-        gram = sum(g for _, _, g, _ in found) * thin if thin else None
-        band = None if alpha is None else np.concatenate([b for *_, b in found])
+        parts = run(part, range(0, n, _CHUNK_ROWS))
+        risk, gain, square, curved = np.sum([sums for sums, *_ in parts], axis=0)
+        gram = sum(g for _, _, g, _ in parts) * thin if thin else None
+        band = None if alpha is None else np.concatenate([b for *_, b in parts])
         if gram is not None:
             size = rows.shape[1]  # without the ones where there is no offset
             gram = np.triu(gram[:size, :size])
             gram += np.triu(gram, 1).T
-        return Sweep(risk, gain, square, self._pull([p for _, p, *_ in found]), int(curved), gram, band)
+        return Sweep(risk, gain, square, self._pull([p for _, p, *_ in parts]), int(curved), gram, band)
 
     def proof(
         self, v: np.ndarray, alpha: np.ndarray, pull: np.ndarray, unit: float
@@ -345,14 +345,14 @@ class Sweeper:
 
         def part(first: int) -> tuple[tuple[float, ...], np.ndarray]:
             sums = np.zeros(len(rows.scale) + 1)
-            return _core.linear_proof(rows.X, *self._terms, first, min(n, first + _CHUNK), *ends, sums), sums
+            return _core.linear_proof(rows.X, *self._terms, first, min(n, first + _CHUNK_ROWS), *ends, sums), sums
 
-        found = run(part, range(0, n, _CHUNK))
-        risk, gain, square = np.sum([out[:3] for out, _ in found], axis=0)
-        pull = self._pull([p for _, p in found])
+        parts = run(part, range(0, n, _CHUNK_ROWS))
+        risk, gain, square = np.sum([out[:3] for out, _ in parts], axis=0)
+        pull = self._pull([p for _, p in parts])
         primal = 0.5 * float(rows.penalty @ (v * v)) + risk
         dual = gain - 0.5 * float((pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * square
-        return primal, dual, max(max(out[3:]) for out, _ in found), pull
+        return primal, dual, max(max(out[3:]) for out, _ in parts), pull
 
     def _pull(self, parts: list[np.ndarray]) -> np.ndarray:
         total = np.sum(parts, axis=0)

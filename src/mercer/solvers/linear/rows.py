@@ -14,11 +14,11 @@ from threadpoolctl import ThreadpoolController
 
 from mercer.machine.threads import cores, run
 
-_STRIP = 2**21  # bytes of a strip of rows: what a core's second-level cache holds
-_SHARED = 2**22  # numbers that are worth the work of several cores
-_LARGEST = 1e100  # values whose squares, times many rows and a large C, are still numbers
-SMALL = 2**17  # numbers in a matrix that is as well copied
-_SAMPLE = 4096  # rows from which the centre and the scales of the columns are taken
+_STRIP_BYTES = 2**21  # of a strip of rows: what a core's second-level cache holds
+_THREADED_NUMBERS = 2**22  # of a matrix from which on several cores are worth starting
+_X_LIMIT = 1e100  # of X, whose square times many rows and a large C is still finite in float64
+COPIED_NUMBERS = 2**17  # of a matrix up to which a copy costs next to nothing
+_SCALE_ROWS = 4096  # rows from which the centre and the scales of the columns are taken
 
 
 class Rows:
@@ -63,7 +63,7 @@ class Rows:
     def of(cls, X: Any, intercept: bool) -> Rows:
         """Return the rows of X, with centre and scales from a sample of them."""
         n, d = X.shape
-        sample = X if n <= _SAMPLE else X[np.linspace(0, n - 1, _SAMPLE).astype(int)]
+        sample = X if n <= _SCALE_ROWS else X[np.linspace(0, n - 1, _SCALE_ROWS).astype(int)]
         with np.errstate(over="ignore", under="ignore"):
             if sparse.issparse(sample):
                 centre = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
@@ -75,14 +75,14 @@ class Rows:
                 centre = np.zeros(d)
             # What is left of a constant column after centring is rounding, not a scale.
             peak[peak <= 1e-14 * np.abs(centre)] = 0
-            if not (peak < _LARGEST).all():
-                j = int(np.argmax(~(peak < _LARGEST)))
+            if not (peak < _X_LIMIT).all():
+                j = int(np.argmax(~(peak < _X_LIMIT)))
                 raise ValueError(
-                    f"column {j} of X has values beyond {_LARGEST:g}, whose squares float64 cannot hold; divide it by "
+                    f"column {j} of X has values beyond {_X_LIMIT:g}, whose squares float64 cannot hold; divide it by "
                     "a constant, or scale all columns (sklearn.preprocessing.StandardScaler)."
                 )
             scale = np.where(peak > 0, np.exp2(np.round(np.log2(np.where(peak > 0, peak, 1.0)))), 1.0)
-            scale = np.maximum(scale, 1 / _LARGEST)
+            scale = np.maximum(scale, 1 / _X_LIMIT)
         penalty = np.append(scale**-2.0, 0.0) if intercept else scale**-2.0
         return cls(X, centre, scale, intercept, penalty)
 
@@ -138,7 +138,7 @@ class Rows:
 
     def gram(self, weight: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
         """Return A' diag(weight) A for weights of one sign, over all rows or those of `index`, strip by strip."""
-        if self.ready and not sparse.issparse(self.X) and index is None and self.X.nbytes <= _STRIP:
+        if self.ready and not sparse.issparse(self.X) and index is None and self.X.nbytes <= _STRIP_BYTES:
             return self.X.T @ (self.X * weight[:, None])
         root = np.sqrt(np.abs(weight))
 
@@ -170,7 +170,7 @@ class Rows:
     def mean_square(self) -> float:
         """Return the mean of |x - centre|² over a sample of the rows; 1 if it vanishes."""
         n = self.shape[0]
-        part = self if n <= _SAMPLE else self.take(np.linspace(0, n - 1, _SAMPLE).astype(int))
+        part = self if n <= _SCALE_ROWS else self.take(np.linspace(0, n - 1, _SCALE_ROWS).astype(int))
         square = part.diagonal(np.ones(part.shape[0]))
         k = self.penalised
         return float((square[:k] / self.penalty[:k]).sum()) / max(1, part.shape[0]) or 1.0
@@ -213,14 +213,14 @@ class Rows:
     def _shares(self, n: int | None = None) -> list[slice]:
         """Return the rows each core takes; one share where there are few."""
         n = self.shape[0] if n is None else n
-        parts = cores() if n * self.shape[1] >= _SHARED else 1
+        parts = cores() if n * self.shape[1] >= _THREADED_NUMBERS else 1
         cuts = [n * i // parts for i in range(parts + 1)]
         return [slice(a, b) for a, b in pairwise(cuts)]
 
     def _strips(self, share: slice | None = None) -> Iterator[slice]:
         share = share or slice(0, self.shape[0])
         step = max(
-            1024, _STRIP // (8 * max(1, self.shape[1]))
+            1024, _STRIP_BYTES // (8 * max(1, self.shape[1]))
         )  # of wide rows enough to pay for adding up their matrices
         return (slice(i, min(i + step, share.stop)) for i in range(share.start, share.stop, step))
 
@@ -231,7 +231,7 @@ def single_threaded(rows: Rows) -> AbstractContextManager[Any]:
     NumPy and SciPy each bring their own BLAS, whose threads wait for one another by spinning: on a busy machine of two
     cores that made fits three to ten times as long. `Rows` uses the cores for what is long.
     """
-    small = rows.shape[0] * rows.shape[1] <= SMALL
+    small = rows.shape[0] * rows.shape[1] <= COPIED_NUMBERS
     return nullcontext() if small else _controller().limit(limits=1, user_api="blas")
 
 

@@ -20,17 +20,17 @@ from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_
 from mercer.solvers.linear.many import ManyRows, Sweeper, can_balance
 from mercer.solvers.linear.newton import proximal, smoothed, squared_newton
 from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced, best_offset, violation
-from mercer.solvers.linear.rows import SMALL, Rows, single_threaded
+from mercer.solvers.linear.rows import COPIED_NUMBERS, Rows, single_threaded
 from mercer.solvers.linear.sparse import solve_sparse
 from mercer.solvers.linear.system import exact
 from mercer.solvers.run import Row
 
-_SAMPLE = 20_000  # rows that decide where the others lie
-_FEWEST = 500  # of each class in the sample
-_TINY = 200  # rows for which a step of SMO is much cheaper than the Python around a step of interior points
-_EASY = 100.0  # the largest C k(x, x) for which SMO does not crawl on more rows than columns
-_STEPS = 100  # of SMO per row, where there is another way
-_LARGEST = 20_000  # rows whose kernel values are worth computing
+_SAMPLE_ROWS = 20_000  # rows whose solution tells where the others lie
+_CLASS_ROWS = 500  # rows of each class in the sample at least
+_SMO_ROWS = 200  # rows up to which steps of SMO are much cheaper than the Python around a step of interior points
+_SMO_COST = 100.0  # largest C k(x, x) for which SMO does not crawl on more rows than columns
+_SMO_STEPS_PER_ROW = 100  # after which SMO is given up, where there is another way
+_KERNEL_ROWS = 20_000  # rows up to which kernel values are worth computing
 
 
 def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
@@ -96,7 +96,7 @@ def _solve_one(problem: LinearProblem, state: State | None, control: Control) ->
         if certificate.converged:
             return _solution(problem.rows, state, v, alpha, certificate)
     rows = problem.rows
-    if rows.shape[0] * rows.shape[1] <= SMALL:
+    if rows.shape[0] * rows.shape[1] <= COPIED_NUMBERS:
         problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
     state = State(problem, control)
     try:
@@ -123,9 +123,9 @@ def _solve(problem: LinearProblem, state: State) -> tuple[np.ndarray, Certificat
     """
     n = problem.rows.shape[0]
     tol = 0.5 * state.control.tol  # the offset and the balance of alpha are yet to be made exact
-    if n > 4 * _SAMPLE and n > 50 * problem.rows.shape[1] and Sweeper.suits(problem):
+    if n > 4 * _SAMPLE_ROWS and n > 50 * problem.rows.shape[1] and Sweeper.suits(problem):
         per_column = 400 if problem.squared else 200
-        sample, chosen = _sample(problem, min(_SAMPLE, per_column * max(50, problem.rows.shape[1])))
+        sample, chosen = _sample(problem, min(_SAMPLE_ROWS, per_column * max(50, problem.rows.shape[1])))
         if not _constant_fits(sample):
             try:
                 proven = ManyRows(problem, (sample, chosen), state, tol).solve()
@@ -142,11 +142,11 @@ def _solve(problem: LinearProblem, state: State) -> tuple[np.ndarray, Certificat
     if problem.risk(z) == 0:  # a constant fits
         state.alpha = np.zeros(problem.sign.shape)
         return None
-    if n > 4 * _SAMPLE:
-        part = _sample(problem, _SAMPLE)[0]
+    if n > 4 * _SAMPLE_ROWS:
+        part = _sample(problem, _SAMPLE_ROWS)[0]
         _plan(part, state, max(tol, 1e-2))
         if not problem.squared and exact(problem.rows):
-            larger = _sample(problem, n // 8)[0] if n > 16 * _SAMPLE else part
+            larger = _sample(problem, n // 8)[0] if n > 16 * _SAMPLE_ROWS else part
             for stage, share in ((larger, 0.1), (problem, 0.03)):
                 if not state.limit():
                     smoothed(stage, state.afresh(), tol, _width(stage, state.v, share))
@@ -198,7 +198,7 @@ def _plan(problem: LinearProblem, state: State, tol: float) -> None:
 
 
 def _by_kernel(problem: LinearProblem, state: State, tol: float) -> bool:
-    """Try Newton's method on the kernel matrix; return whether that settles it."""
+    """Try Newton's method on the kernel matrix; return whether it has solved the problem."""
     start = state.v
     state.method = "Newton on the kernel matrix"
     try:
@@ -228,9 +228,9 @@ def _sample(problem: LinearProblem, rows: int) -> tuple[LinearProblem, np.ndarra
     for c in classes:
         taken = chosen if c is None else chosen[(problem.sign[0, chosen] > 0) == c]
         inside = np.ones(n, bool) if c is None else (problem.sign[0] > 0) == c
-        if len(taken) < _FEWEST and c is not None:
+        if len(taken) < _CLASS_ROWS and c is not None:
             members = np.flatnonzero(inside)
-            taken = members[_spread(random, len(members), min(len(members), _FEWEST))]
+            taken = members[_spread(random, len(members), min(len(members), _CLASS_ROWS))]
         total = float(problem.cost @ inside)
         index.append(taken)
         costs.append(problem.cost[taken] * (total / float(problem.cost[taken].sum())) if len(taken) else taken)
@@ -253,7 +253,7 @@ def _near_the_margin(problem: LinearProblem, state: State, tol: float) -> None:
     """
     rows, cost = problem.rows, problem.cost
     n = len(cost)
-    size, last = max(_SAMPLE // 2, n // 24), np.inf
+    size, last = max(_SAMPLE_ROWS // 2, n // 24), np.inf
     v, z = _with_best_offset(problem, state.v)
     while size <= n // 3:
         band = np.sort(np.argpartition(np.abs(z).min(axis=0), size)[:size])
@@ -317,15 +317,16 @@ def tiny(problems: list[LinearProblem], control: Control) -> bool:
     """Return whether SMO is tried on all problems together before anything else."""
     first = problems[0]
     n, p = first.rows.shape
-    if n > _TINY or first.squared or not first.rows.offset or control.max_iter >= 0 or control.exhausted(0) is not None:
+    limited = control.max_iter >= 0 or control.exhausted(0) is not None
+    if n > _SMO_ROWS or first.squared or not first.rows.offset or limited:
         return False
-    return n <= p or float(first.cost.max()) * first.rows.mean_square() <= _EASY
+    return n <= p or float(first.cost.max()) * first.rows.mean_square() <= _SMO_COST
 
 
 def wide(rows: Rows) -> bool:
     """Return whether SMO suits the shape of a hinge problem."""
     n, p = rows.shape
-    return n <= _LARGEST and (n < 1.5 * p or min(n, p) > 2000)
+    return n <= _KERNEL_ROWS and (n < 1.5 * p or min(n, p) > 2000)
 
 
 def solve_tiny(problems: list[LinearProblem], control: Control) -> list[State | None]:
@@ -333,11 +334,11 @@ def solve_tiny(problems: list[LinearProblem], control: Control) -> list[State | 
     gram = _gram(problems[0].rows)
     duals = [_dual(p, gram, np.arange(p.rows.shape[0])) for p in problems]
     try:
-        found = solve_small(duals, control)
+        solutions = solve_small(duals, control)
     except KeyboardInterrupt:
         control.cancel()
         return [None] * len(problems)
-    return [None if s is None else _take(State(p, control), p, s) for p, s in zip(problems, found, strict=True)]
+    return [None if s is None else _take(State(p, control), p, s) for p, s in zip(problems, solutions, strict=True)]
 
 
 def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
@@ -351,7 +352,7 @@ def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
     control = state.control
     most = control.max_iter
     if exact(problem.rows):
-        steps = _STEPS * (problem.rows.shape[0] + 100)
+        steps = _SMO_STEPS_PER_ROW * (problem.rows.shape[0] + 100)
         most = steps if most < 0 else min(steps, most)
     (solution,) = solve([_dual(problem, _gram(problem.rows), None)], replace(control, tol=tol, max_iter=most))
     state.history += [row._replace(steps=state.steps + row.steps) for row in solution.history]

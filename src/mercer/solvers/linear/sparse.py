@@ -14,9 +14,9 @@ from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.system import ByColumns
 from mercer.solvers.run import Run
 
-_COLUMNS = 400  # that are all solved for at once
-_PROGRAM = 2000  # rows up to which a simplex method ends sooner, and with fewer weights, than interior points
-_IDLE = 15  # steps without progress, which is then rounding
+_COLUMNS_AT_ONCE = 400  # columns up to which all are solved for at once
+_SIMPLEX_ROWS = 2000  # rows up to which a simplex method ends sooner, and with fewer weights, than interior points
+_IDLE_STEPS = 15  # steps without progress, after which only rounding is left
 
 
 @dataclass
@@ -60,21 +60,21 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
     alpha = 2 * problem.cost * np.maximum(z, 0.0) if problem.squared else np.where(z > 0, problem.cost, 0.0)
     point = _bounded(problem, price, v, alpha, control.tol)
     pull = np.abs(problem.pull(balanced(problem, alpha))[:k]) / price
-    chosen = np.arange(k) if k <= _COLUMNS else np.sort(np.argsort(-pull)[: _COLUMNS // 4])
+    chosen = np.arange(k) if k <= _COLUMNS_AT_ONCE else np.sort(np.argsort(-pull)[: _COLUMNS_AT_ONCE // 4])
     run, stopped = Run(control), Stop.CONVERGED
     try:
         while point.gap > control.tol and stopped == Stop.CONVERGED:
             places = np.append(chosen, k) if rows.offset else chosen
             part = replace(problem, rows=_columns(rows, chosen))
             start = replace(point, v=point.v[places])
-            solve = _program if not problem.squared and rows.shape[0] <= _PROGRAM else _follow
-            found, stopped = solve(part, price[chosen], start, run)
+            solve = _program if not problem.squared and rows.shape[0] <= _SIMPLEX_ROWS else _follow
+            inner, stopped = solve(part, price[chosen], start, run)
             v = np.zeros(rows.shape[1])
-            v[places] = found.v
-            seen = _bounded(problem, price, v, found.alpha, control.tol)
+            v[places] = inner.v
+            seen = _bounded(problem, price, v, inner.alpha, control.tol)
             point = seen if seen.primal < point.primal or seen.gap < point.gap else point
-            pull = np.abs(problem.pull(found.alpha)[:k]) / price
-            used = chosen[(found.v[: len(chosen)] != 0) | (pull[chosen] > 0.9)]
+            pull = np.abs(problem.pull(inner.alpha)[:k]) / price
+            used = chosen[(inner.v[: len(chosen)] != 0) | (pull[chosen] > 0.9)]
             pull[chosen] = 0.0
             new = np.argsort(-pull)[: max(50, len(used))]
             if not pull[new[0]] > 1.0:
@@ -87,7 +87,7 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
     z = problem.slack(rows.times(point.v))
     pull = problem.pull(point.alpha)[:k] / price
     kkt = sparse_violation(problem, point.alpha, z, point.v[:k], pull)
-    solver = "interior point" if problem.squared or rows.shape[0] > _PROGRAM else "linear program"
+    solver = "interior point" if problem.squared or rows.shape[0] > _SIMPLEX_ROWS else "linear program"
     certificate = run.certificate(point.primal, point.dual, kkt, solver, stopped, otherwise=Stop.ROUNDING)
     return LinearSolution(*rows.model(point.v), point.alpha, certificate, run.history)
 
@@ -226,8 +226,8 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
         if best.gap <= 0.5 * control.tol:
             return best, Stop.CONVERGED
         limit = run.limit()
-        if limit or idle >= _IDLE or not np.isfinite(mu) or mu < 1e-290:
-            return best, limit or Stop.rounding(f"no progress in {_IDLE} steps")
+        if limit or idle >= _IDLE_STEPS or not np.isfinite(mu) or mu < 1e-290:
+            return best, limit or Stop.rounding(f"no progress in {_IDLE_STEPS} steps")
         theta = 1.0 / (u / alpha + (0.5 / cost if squared else xi / rest))
         loose = p / s + q / t
         rows.penalty = np.append(1.0 / loose, 0.0) if rows.offset else 1.0 / loose

@@ -10,8 +10,8 @@ from scipy import linalg, sparse
 
 from mercer.solvers.linear.rows import Rows
 
-_SMALL = 2000  # the largest system that every step may form and factor
-_DENSE = 5000  # the same, of a dense X and for steps that change few rows
+_STEP_UNKNOWNS = 2000  # unknowns of the largest system that is formed and factored in every step
+_DENSE_COLUMNS = 5000  # the same for the columns of a dense X, where steps change few rows
 
 
 class System(Protocol):
@@ -27,16 +27,16 @@ class System(Protocol):
 def system(rows: Rows) -> System:
     """Return the way that suits the shape of A: by columns, by rows, or without any matrix."""
     n, p = rows.shape
-    if p <= min(n, _SMALL if sparse.issparse(rows.X) else _DENSE):
+    if p <= min(n, _STEP_UNKNOWNS if sparse.issparse(rows.X) else _DENSE_COLUMNS):
         return ByColumns(rows)
-    if n <= _SMALL:
+    if n <= _STEP_UNKNOWNS:
         return ByRows(rows)
     return MatrixFree(rows)
 
 
 def exact(rows: Rows) -> bool:
     """Return whether the systems are solved by factorisation."""
-    return min(rows.shape) <= _SMALL
+    return min(rows.shape) <= _STEP_UNKNOWNS
 
 
 def cholesky(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -148,7 +148,7 @@ class MatrixFree:
         used = np.flatnonzero(weight)
         self.part = self.rows.take(used) if 2 * len(used) < len(weight) else self.rows
         self.weight = weight[used] if self.part is not self.rows else weight
-        self.few = ByRows(self.part) if 0 < len(used) <= _SMALL and self.part is not self.rows else None
+        self.few = ByRows(self.part) if 0 < len(used) <= _STEP_UNKNOWNS and self.part is not self.rows else None
         if self.few is not None:
             self.few.update(self.weight, lift)
             return
