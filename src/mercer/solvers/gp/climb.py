@@ -12,10 +12,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer.certify import Stop
 
-_STEP = 2.0  # the most that a parameter moves at once: logarithms, so a factor of 7
-_ENOUGH = 1e-4  # share of the slope that a step must gain (Armijo)
-_LITTLE = 1e-3  # gain of a step, in units of the largest slope that is let be, that is not worth the next
-_TRIES = 12  # shorter steps that are tried
+_LONGEST_STEP = 2.0  # of a parameter, a logarithm: a factor of 7
+_ARMIJO = 1e-4  # share of the slope times the step that a step must gain
+_LEAST_GAIN = 1e-3  # of a step, in units of the slope at which a climb ends: below, no further step is taken
+_SHORTER_STEPS = 12  # that are tried along one direction
 
 
 class Objective(Protocol):
@@ -117,7 +117,7 @@ def climb(
         if fresh:
             B = np.eye(len(theta)) * largest
         p = _direction(B, g, free)
-        if max(0.5 * float(g @ p), gained) < _LITTLE * tol:
+        if max(0.5 * float(g @ p), gained) < _LEAST_GAIN * tol:
             break
         if steps >= max_iter:
             stopped = Stop.steps(max_iter)
@@ -126,7 +126,7 @@ def climb(
         if reason is not None:
             stopped = reason
             break
-        p *= min(1.0, _STEP / float(np.abs(p).max()))
+        p *= min(1.0, _LONGEST_STEP / float(np.abs(p).max()))
         found = _along(objective, theta, value, g, p, low, high)
         if found is None:
             if fresh:
@@ -164,14 +164,14 @@ def _along(
 ) -> tuple[np.ndarray, float] | None:
     """Return a point on the way of the step, bent along the bounds, that gains enough; None where there is none."""
     t = 1.0
-    for _ in range(_TRIES):
+    for _ in range(_SHORTER_STEPS):
         new = np.clip(theta + t * p, low, high)
         hoped = float(g @ (new - theta))
         there = objective.value(new)
-        if there >= value + _ENOUGH * hoped and there > value:
+        if there >= value + _ARMIJO * hoped and there > value:
             return new, there
-        bend = hoped - (there - value)  # of the parabola through both values with this slope
-        t *= float(np.clip(0.5 * hoped / bend, 0.1, 0.5)) if math.isfinite(bend) and bend > 0 else 0.1
+        curvature = hoped - (there - value)  # of the parabola through both values with this slope
+        t *= float(np.clip(0.5 * hoped / curvature, 0.1, 0.5)) if math.isfinite(curvature) and curvature > 0 else 0.1
     return None
 
 

@@ -20,7 +20,7 @@ from mercer.solvers.systems.cholesky import cholesky, diagnose, inverse_of_produ
 
 _TILE = 512  # rows and columns that are mirrored at a time
 _EPS = float(np.finfo(np.float64).eps)
-_FAR = 1e140  # as in `mercer.solvers.systems.ridge`
+_LARGEST_TARGET = 1e140  # size of the targets beyond which their squares leave the range of float64
 LEAST = 1e3 * _EPS  # of the trace of K, a thousand times its rounding: less noise is too little for a sound factor
 
 
@@ -199,7 +199,7 @@ def rows_of(points: Points, rows: np.ndarray) -> Points:
 
 def unit_of_claims(unit: np.ndarray) -> np.ndarray:
     """Return in what objectives are stated: 1 instead of units whose squares leave the range of float64."""
-    return np.where((unit < _FAR) & (unit > 1 / _FAR), unit, 1.0)
+    return np.where((unit < _LARGEST_TARGET) & (unit > 1 / _LARGEST_TARGET), unit, 1.0)
 
 
 def mean_certificate(
@@ -270,15 +270,15 @@ class Profile(Evidence):
     >>> from mercer.points import Points
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> profile = Profile(Points(X), np.sin(6 * X))
-    >>> found = [profile.factor(c * RBF(0.5), 0.1 * c).likelihood for c in (1.0, 9.0)]
-    >>> bool(np.isclose(*found))
+    >>> likelihoods = [profile.factor(c * RBF(0.5), 0.1 * c).likelihood for c in (1.0, 9.0)]
+    >>> bool(np.isclose(*likelihoods))
     True
     """
 
     def _factored(self, L: np.ndarray, jitter: float) -> Factored:
-        found = super()._factored(L, jitter)
+        factored = super()._factored(L, jitter)
         size = self.Y.size
-        fit = float(np.vdot(self.Y, found.A))
+        fit = float(np.vdot(self.Y, factored.A))
         amplitude = max(fit / size, 1e-300)
-        likelihood = found.likelihood + 0.5 * fit - 0.5 * size * (1.0 + math.log(amplitude))
-        return replace(found, A=found.A / math.sqrt(amplitude), likelihood=likelihood)
+        likelihood = factored.likelihood + 0.5 * fit - 0.5 * size * (1.0 + math.log(amplitude))
+        return replace(factored, A=factored.A / math.sqrt(amplitude), likelihood=likelihood)

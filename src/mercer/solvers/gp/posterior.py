@@ -21,15 +21,15 @@ from mercer.solvers.systems.system import Systems
 
 _TILE = 1 << 25  # bytes of kernel values between new points and training points at a time
 _COLUMNS = 128  # equations that conjugate gradients solve together
-_CLOSE = 1e-3  # residual of such an equation, in units of the noise: its square is what a variance is off by
+_RESIDUAL = 1e-3  # of such an equation, in units of the noise: its square is the error of a variance
 _POINTS_PER_NEW = 8  # training points for each new one, above which no low rank is looked for
 _FEW_EQUATIONS = 16  # so many are sooner solved than a low rank is looked for
 _TRIANGLE_POINTS = 1_000  # training points below which triangles are fast enough
 _TRACE_LEFT = 5e-7  # of K by a low rank, at most, in units of the noise
 _VARIANCE_ERROR = 2e-6  # relative: where the bound is larger, the low rank is not trusted
 _BLOCK = 512  # candidates for pivots that are drawn at first
-_FLOOR = 1 / 64  # of that trace: the smallest pivot at first
-_LOWER = 2.0  # times: by so much the floor is lowered where too few pivots are left
+_FIRST_FLOOR = 1 / 64  # the smallest pivot at first, in units of that trace
+_FLOOR_FACTOR = 2.0  # by which the floor is lowered where too few pivots are left
 _CHUNK = 2_048  # columns of R that are weighted at a time
 _RANK_TILE = 1 << 25  # bytes of kernel values at a time
 
@@ -93,20 +93,20 @@ class ByFactor:
     def exact_variance(self, new: Points) -> np.ndarray:
         """Return the variances by the factor alone."""
         n, m = len(self.points), len(new)
-        found = np.array(self.kernel.diag(new), dtype=np.float64)
+        variances = np.array(self.kernel.diag(new), dtype=np.float64)
         step = min(m, max(64, _TILE // (8 * n)))
         tile = np.empty((step, n))
         for i in range(0, m, step):
             rows = slice(i, min(i + step, m))
             v = self._whitened(new, rows, tile[: rows.stop - i])
-            found[rows] -= np.einsum("ij,ij->i", v, v)
-        return np.maximum(found, 0.0, out=found)
+            variances[rows] -= np.einsum("ij,ij->i", v, v)
+        return np.maximum(variances, 0.0, out=variances)
 
     def covariance(self, new: Points) -> np.ndarray:
-        found = Gram(self.kernel, new).fill(np.empty((len(new), len(new))))
+        covariance = Gram(self.kernel, new).fill(np.empty((len(new), len(new))))
         v = self._whitened(new, slice(0, len(new)), np.empty((len(new), len(self.points))))
-        found -= v @ v.T
-        return found
+        covariance -= v @ v.T
+        return covariance
 
     def _whitened(self, new: Points, rows: slice, out: np.ndarray) -> np.ndarray:
         """Return v of some new points, one per row, in `out`."""
@@ -139,7 +139,7 @@ class ByGradients:
         n, width = self.gram.shape[0], rows.stop - rows.start
         k = cross(self.gram.kernel, new, rows, self.gram.left, np.empty((width, n))).T
         length = np.maximum(np.linalg.norm(k, axis=0), 1e-300)
-        tol = np.clip(_CLOSE * float(np.min(self.shift)) / length, 1e-12, 1e-3)
+        tol = np.clip(_RESIDUAL * float(np.min(self.shift)) / length, 1e-12, 1e-3)
         answer = self._systems.solve(self.shift, k, tol=tol)
         if answer.stopped == Stop.INTERRUPTED:
             self._systems = None  # whose control is cancelled
@@ -156,18 +156,18 @@ class ByGradients:
 
     def _by_equations(self, new: Points) -> np.ndarray:
         m = len(new)
-        found = np.array(self.gram.kernel.diag(new), dtype=np.float64)
+        variances = np.array(self.gram.kernel.diag(new), dtype=np.float64)
         for i in range(0, m, _COLUMNS):
             rows = slice(i, min(i + _COLUMNS, m))
             k, A, MA = self._solved(new, rows)
-            found[rows] -= np.einsum("ij,ij->j", A, 2 * k - MA)
-        return np.maximum(found, 0.0, out=found)
+            variances[rows] -= np.einsum("ij,ij->j", A, 2 * k - MA)
+        return np.maximum(variances, 0.0, out=variances)
 
     def covariance(self, new: Points) -> np.ndarray:
-        found = self.gram.on(new).fill(np.empty((len(new), len(new))))
+        covariance = self.gram.on(new).fill(np.empty((len(new), len(new))))
         k, A, MA = self._solved(new, slice(0, len(new)))
         half = A.T @ (k - 0.5 * MA)
-        return found - half - half.T
+        return covariance - half - half.T
 
 
 def cross(kernel: Kernel, new: Points, rows: slice, points: Points, out: np.ndarray) -> np.ndarray:
@@ -178,8 +178,8 @@ def cross(kernel: Kernel, new: Points, rows: slice, points: Points, out: np.ndar
 
 def whitened(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the solutions of L v = k for each row k of `values`, in their place."""
-    found: Any = blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1)
-    return np.asarray(found).T
+    solved: Any = blas.dtrsm(1.0, factor, values.T, lower=1, overwrite_b=1)
+    return np.asarray(solved).T
 
 
 class LowRank:
@@ -223,7 +223,7 @@ class LowRank:
         goal = _TRACE_LEFT * least
         if most < 1 or goal < rounding(products):
             return None
-        factor, floor = PivotedCholesky(products, most), _FLOOR * goal
+        factor, floor = PivotedCholesky(products, most), _FIRST_FLOOR * goal
         while factor.trace > goal:
             block = max(_BLOCK, factor.rank)
             pivots, L = factor.largest_pivots(block, floor)
@@ -236,7 +236,7 @@ class LowRank:
             ):  # smaller ones are rounding, or no longer matter
                 return None
             if len(pivots) < block // 8:
-                floor /= _LOWER
+                floor /= _FLOOR_FACTOR
         if not factor.rank:
             return None
         at = factor.pivots
@@ -251,16 +251,16 @@ class LowRank:
 
     def completed(self, new: Points, exactly: Callable[[Points], np.ndarray]) -> np.ndarray:
         """Return the variances, by another way where it is not certain that they are good."""
-        found, certain = self.variance(new)
+        variances, certain = self.variance(new)
         if not certain.all():
             rest = np.flatnonzero(~certain)
-            found[rest] = exactly(Points(new.take(rest).data))
-        return found
+            variances[rest] = exactly(Points(new.take(rest).data))
+        return variances
 
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
         m, r = len(new), self.rank
-        found = np.array(self.kernel.diag(new), dtype=np.float64)
+        variances = np.array(self.kernel.diag(new), dtype=np.float64)
         certain = np.empty(m, dtype=bool)
         step = min(m, max(64, _RANK_TILE // (8 * r)))
         tile = np.empty((step, r))
@@ -269,13 +269,13 @@ class LowRank:
             part = tile[: rows.stop - i]
             Gram(self.kernel, new.take(rows), self.pivots).fill(part)
             rho = blas.dtrsm(1.0, self.root, part.T, lower=1, overwrite_b=1).T
-            open_ = np.maximum(found[rows] - np.einsum("ij,ij->i", rho, rho), 0.0)
+            open_ = np.maximum(variances[rows] - np.einsum("ij,ij->i", rho, rho), 0.0)
             u = blas.dtrsm(1.0, self.inner, rho.T, lower=1, overwrite_b=1).T
             seen = np.einsum("ij,ij->i", u, u)
-            found[rows] = open_ + seen
+            variances[rows] = open_ + seen
             missed = 2 * np.sqrt(self.delta * open_ * seen) + self.delta * open_
-            certain[rows] = missed <= _VARIANCE_ERROR * found[rows]
-        return found, certain
+            certain[rows] = missed <= _VARIANCE_ERROR * variances[rows]
+        return variances, certain
 
 
 def _hopeless(L: np.ndarray, rank: int, floor: float, most: int) -> bool:

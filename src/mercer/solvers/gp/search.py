@@ -19,18 +19,18 @@ from mercer.solvers.gp.space import Space
 
 _FIRST = (300, 1_000, 30)  # rows that the starts are compared on: at least, at most, and for each parameter
 _GROWTH = 2.5  # from one number of rows to the next: an evaluation on the fewer costs a sixteenth
-_ROUGH = 0.3  # slopes at which a climb on few rows ends
-_SAME = 0.3  # how near to each other two tops are one
-_KEPT = 2  # tops that are followed to more rows
-_AROUND = 3.0  # how far other starts lie from the first, as a logarithm
-_ALONE = 600  # rows up to which threads of BLAS wait for one another longer than they work
+_FEW_ROWS_SLOPE = 0.3  # at which a climb on few rows ends
+_SAME = 0.3  # distance of logarithms up to which two tops count as one
+_KEPT_TOPS = 2  # that are followed to more rows
+_START_RADIUS = 3.0  # how far other starts lie from the first, in logarithms
+_ONE_THREAD_ROWS = 600  # rows up to which threads of BLAS wait for one another longer than they work
 Optimizer = Callable[..., tuple[Any, Any]]  # (objective, start, bounds=limits): theta, value, as in scikit-learn
 _REFUSED = (np.linalg.LinAlgError, ValueError, FloatingPointError, OverflowError)
 
 
 @dataclass
 class Tuned:
-    """What `tune` has found.
+    """The result of `tune`.
 
     Attributes
     ----------
@@ -129,11 +129,11 @@ class _Search:
             likelihood = self._on(size)
             if last and number:
                 tops = self._best(likelihood, tops)
-            with one_thread_each() if size <= _ALONE else nullcontext():
+            with one_thread_each() if size <= _ONE_THREAD_ROWS else nullcontext():
                 reached = [self._climb(likelihood, top, number, size / sizes[number - 1], last) for top in tops]
             reached.sort(key=lambda top: -top.value)
             if reached[0].value > -math.inf:
-                tops = _distinct(reached)[:_KEPT]
+                tops = _distinct(reached)[:_KEPT_TOPS]
             elif not self.control.cancelled:  # an interruption leaves the tops of fewer rows, or the starts
                 assert likelihood.error is not None
                 raise likelihood.error
@@ -157,7 +157,7 @@ class _Search:
                 top.theta,
                 self.space.limits,
                 curvature=curvature,
-                tol=self.slope if last else _ROUGH,
+                tol=self.slope if last else _FEW_ROWS_SLOPE,
                 max_iter=self.control.max_iter if self.control.max_iter >= 0 else 1_000,
                 watch=self._ended,
             )
@@ -197,7 +197,7 @@ class _Search:
 
     def _starts(self) -> list[np.ndarray]:
         start, (low, high) = self.space.start, self.space.limits.T
-        low, high = np.maximum(low, start - _AROUND), np.minimum(high, start + _AROUND)
+        low, high = np.maximum(low, start - _START_RADIUS), np.minimum(high, start + _START_RADIUS)
         return [start, *self.given, *(self.rng.uniform(low, high) for _ in range(self.restarts))]
 
     def _on(self, size: int) -> _Likelihood:
@@ -279,9 +279,9 @@ def tune(
     >>> X = rng.uniform(0, 6, (60, 1))
     >>> y = np.sin(X) + 0.1 * rng.normal(size=X.shape)
     >>> space = space_of(1.0 * RBF(scale=1.0), 1.0, Points(X), y)
-    >>> found = tune(Points(X), y, space, Control(), restarts=2)
-    >>> kernel, noise = space.at(found.theta)
-    >>> bool(0.005 < noise < 0.02), found.stopped
+    >>> tuned = tune(Points(X), y, space, Control(), restarts=2)
+    >>> kernel, noise = space.at(tuned.theta)
+    >>> bool(0.005 < noise < 0.02), tuned.stopped
     (True, 'converged')
     """
     rng = np.random.default_rng(0) if rng is None else rng

@@ -90,14 +90,14 @@ class Space:
 
     def at_bounds(self, theta: np.ndarray) -> list[str]:
         """Return, in words, which parameters ended at which bound."""
-        found = []
+        warnings = []
         for name, t, (low, high), bounds in zip(
             self.free_names, theta, self.limits, self.bounds[self.free], strict=True
         ):
             for side, at, bound in (("lower", low, bounds[0]), ("upper", high, bounds[1])):
                 if low < high and abs(t - at) <= 1e-9 * max(1.0, abs(at)):
-                    found.append(f"{name} is at its {side} bound {bound:.3g}")
-        return found
+                    warnings.append(f"{name} is at its {side} bound {bound:.3g}")
+        return warnings
 
 
 def space_of(
@@ -138,8 +138,8 @@ def space_of(
     >>> space.free_names
     ['base__scale[0]', 'base__scale[1]', 'noise']
     """
-    found = parameters(kernel)
-    names, values = [str(p) for p in found], [p.value for p in found]
+    params = parameters(kernel)
+    names, values = [str(p) for p in params], [p.value for p in params]
     if not np.ndim(noise):
         names, values = [*names, NOISE], [*values, float(noise)]
     start = np.array(values, dtype=np.float64)
@@ -161,7 +161,7 @@ def space_of(
             limits[i] = _checked(name, given[name])
             start[i] = np.clip(start[i], *limits[i])
         else:
-            index = None if i >= len(found) else found[i].index
+            index = None if i >= len(params) else params[i].index
             limits[i] = _default(name, index, float(start[i]), square, spread)
     free = np.array([name not in held for name in names], dtype=bool)
     return Space(kernel, noise, names, start, free, limits, held)
@@ -174,15 +174,15 @@ def last_part(name: str) -> str:
 
 def _by_name(names: list[str], given: Mapping[str, Any], what: str) -> dict[str, Any]:
     """Return what was given for each parameter, by its full name."""
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     for key in sorted(given, key=lambda key: ("__" in key) + 2 * ("[" in key)):  # the more exact name decides
         matching = [n for n in names if key in (n, n.split("[")[0], last_part(n))]
         if not matching:
             raise ValueError(
                 f"{what} names {key!r}, which is no parameter of this model; they are {', '.join(names) or 'none'}."
             )
-        found.update(dict.fromkeys(matching, given[key]))
-    return found
+        chosen.update(dict.fromkeys(matching, given[key]))
+    return chosen
 
 
 def _checked(name: str, bounds: Any) -> tuple[float, float]:
@@ -219,7 +219,7 @@ def _spread(points: Points) -> np.ndarray | None:
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(v):
             mean = np.asarray(v.mean(axis=0)).ravel()
-            found = np.sqrt(np.maximum(np.asarray(v.multiply(v).mean(axis=0)).ravel() - mean**2, 0.0))
+            deviations = np.sqrt(np.maximum(np.asarray(v.multiply(v).mean(axis=0)).ravel() - mean**2, 0.0))
         else:
-            found = np.asarray(v, dtype=np.float64).std(axis=0)
-    return found if np.isfinite(found).all() else None
+            deviations = np.asarray(v, dtype=np.float64).std(axis=0)
+    return deviations if np.isfinite(deviations).all() else None
