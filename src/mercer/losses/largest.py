@@ -57,9 +57,9 @@ class LargestErrors(Loss):
 
     def _among(self, errors: np.ndarray) -> np.ndarray:
         """Return which errors are among the largest; of equal ones the first."""
-        found = np.zeros(errors.shape, bool)
-        found[np.argsort(-errors, kind="stable")[: int(self.count)]] = True
-        return found
+        largest = np.zeros(errors.shape, bool)
+        largest[np.argsort(-errors, kind="stable")[: int(self.count)]] = True
+        return largest
 
     def value(self, y: Any, f: Any) -> np.ndarray:
         errors = np.abs(np.subtract(f, y, dtype=float))

@@ -10,7 +10,7 @@ import numpy as np
 _EPS = float(np.finfo(float).eps)
 _LARGEST = float(np.finfo(float).max)
 _TINY = 1e-290
-_TURNS = 120  # of interpolation; after those, 64 halvings end any search
+_INTERPOLATIONS = 120  # steps by interpolation in one search at most; then 64 halvings end it
 _SIGN = np.int64(np.iinfo(np.int64).min)
 
 
@@ -131,7 +131,7 @@ def increasing_root(
     x, y = np.array(low, dtype=float), np.array(high, dtype=float)
     at_x, at_y = excess(x), excess(y)
     share = np.full(x.shape, np.nan)  # of the way from the last point x to the other end y; NaN to halve
-    for turn in range(_TURNS + 64):
+    for turn in range(_INTERPOLATIONS + 64):
         closer = np.abs(at_x) <= np.abs(at_y)
         best, at_best = np.where(closer, x, y), np.where(closer, at_x, at_y)
         with np.errstate(over="ignore"):
@@ -142,7 +142,7 @@ def increasing_root(
         with np.errstate(all="ignore"):
             least = np.minimum(_EPS * size / gap, 0.5)  # one step past the root closes the interval behind it
             guess = x + np.clip(share, least, 1.0 - least) * (y - x)
-        halve = ~np.isfinite(guess) | (turn >= _TURNS)
+        halve = ~np.isfinite(guess) | (turn >= _INTERPOLATIONS)
         new = np.where(unfinished, np.where(halve, _middle(x, y), guess), best)
         at_new = excess(new)
         same = (at_new > 0.0) == (at_x > 0.0)
