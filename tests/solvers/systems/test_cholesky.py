@@ -22,7 +22,7 @@ X = np.random.default_rng(0).standard_normal((60, 2))
 
 @pytest.fixture(autouse=True, params=[0, 5000], ids=["by blocks", "at once"])
 def at_once(request, monkeypatch):
-    monkeypatch.setattr("mercer.solvers.systems.cholesky._AT_ONCE", request.param)
+    monkeypatch.setattr("mercer.solvers.systems.cholesky._LAPACK_POINTS", request.param)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 1e-4), (np.float64, 1e-10)])

@@ -57,7 +57,7 @@ def test_agrees_with_refits(n, m, weighted, intercept, kernel, seed):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_few_eigenvectors_where_they_suffice(intercept, weighted, monkeypatch):
-    monkeypatch.setattr(spectrum, "_TRY", 100)
+    monkeypatch.setattr(spectrum, "_LOW_RANK_POINTS", 100)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 1))
     Y = np.hstack([np.sin(5 * X), X**2]) + 0.1 * rng.standard_normal((300, 2))
@@ -77,7 +77,7 @@ def test_a_few_eigenvectors_where_they_suffice(intercept, weighted, monkeypatch)
 
 
 def test_all_eigenvectors_where_they_do_not(monkeypatch):
-    monkeypatch.setattr(spectrum, "_TRY", 100)
+    monkeypatch.setattr(spectrum, "_LOW_RANK_POINTS", 100)
     X = np.random.default_rng(0).standard_normal((300, 5))
     assert Spectrum(Gram(Laplacian(scale=1.0), X), 1e-3).complete
 

@@ -10,7 +10,7 @@ from scipy.linalg import blas, eigh, lapack
 from mercer.gram.eigenpairs.lanczos import lanczos
 from mercer.gram.products import Products
 
-_AT_ONCE = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
+_LAPACK_POINTS = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
 _BLOCK = 512  # columns of a factor between two looks at signals
 _BY_BLOCK = {
     np.dtype(np.float32): (lapack.spotrf, blas.strsm),
@@ -58,7 +58,7 @@ def cholesky(M: np.ndarray) -> bool:
         n x n, float32 or float64; what is above its diagonal blocks is not looked at.
     """
     n, (potrf, trsm) = len(M), _BY_BLOCK[M.dtype]
-    if n <= _AT_ONCE:
+    if n <= _LAPACK_POINTS:
         L, failed = potrf(M, lower=1, overwrite_a=1, clean=0)
         if not np.shares_memory(L, M):
             M[:] = L
@@ -103,10 +103,10 @@ def inverse_of_product(L: np.ndarray) -> None:
         As `cholesky` leaves it.
     """
     n = len(L)
-    if n <= _AT_ONCE:
-        found, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
-        if not np.shares_memory(found, L):
-            L[:] = found
+    if n <= _LAPACK_POINTS:
+        inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        if not np.shares_memory(inverse, L):
+            L[:] = inverse
         return
     inverse_of_factor(L)
     for i in range(0, n, _BLOCK):

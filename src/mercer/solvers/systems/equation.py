@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SINGLE = 1_500  # points from which on a factor in float32 with corrections is cheaper than one in float64
 _CORRECTIONS = 25  # products in float64 after which a factor in float32 is given up
-_EIGEN = 10_000  # points up to which eigenvalues may be taken to find a solution of least norm
+_EIGEN_POINTS = 10_000  # points up to which eigenvalues may be taken for a solution of least norm
 
 Listener = Callable[[int, np.ndarray, np.ndarray, np.ndarray], str | None]
 
@@ -168,7 +168,7 @@ class Equation:
         m = self.products.n
         if self.strict:
             raise Singular
-        if m > _EIGEN:
+        if m > _EIGEN_POINTS:
             raise np.linalg.LinAlgError(diagnose(self.products, shift))
         vectors, values = truncated(self.products, shift, self._buffer(m, np.float64))
         A = vectors @ ((vectors.T @ Y) / values[:, None])

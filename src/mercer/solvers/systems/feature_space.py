@@ -12,8 +12,8 @@ from mercer.gram import Gram
 from mercer.gram.products import Products
 from mercer.solvers.systems.cholesky import not_positive
 
-_WIDE = 2  # times the number of points: so many features at most
-_EIGEN = 10_000  # points up to which the eigenvectors of K may take the place of features
+_FEATURES_PER_POINT = 2  # at most
+_EIGEN_POINTS = 10_000  # points up to which the eigenvectors of K may take the place of features
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -69,7 +69,7 @@ class FeatureSpace:
     def of_features(cls, gram: Gram, w: np.ndarray, intercept: bool = False) -> FeatureSpace | None:
         """Return the space of an exact feature map; None where the kernel has none of few enough features."""
         n = len(w)
-        Phi = exact_features(gram.kernel, gram.left.data, min(_WIDE * n, int(gram.budget // (3 * 8 * n))))
+        Phi = exact_features(gram.kernel, gram.left.data, min(_FEATURES_PER_POINT * n, int(gram.budget // (3 * 8 * n))))
         if Phi is None or not np.isfinite(Phi).all():
             return None
         lengths = np.square(Phi).sum(axis=1)
@@ -89,7 +89,7 @@ class FeatureSpace:
             Where an eigenvalue is negative beyond rounding.
         """
         n = products.n
-        if n > _EIGEN or 3 * 8 * n * n > products.gram.budget:
+        if n > _EIGEN_POINTS or 3 * 8 * n * n > products.gram.budget:
             return None
         K = products.dense(np.empty((n, n)))
         root = np.sqrt(w)
@@ -143,10 +143,10 @@ class FeatureSpace:
     def complement(self, alpha: float) -> np.ndarray:
         """Return 1 less the leverage of each point: alpha / w_i times the diagonal of the inverse."""
         squares = np.square(self._U)
-        found = squares @ self._share(alpha)[:, 0] - np.square(self._unit)[:, 0]
+        entries = squares @ self._share(alpha)[:, 0] - np.square(self._unit)[:, 0]
         if self._U.shape[1] < len(self._U):
-            found += 1.0 - squares.sum(axis=1)
-        return np.asarray(found.clip(min=_EPS))
+            entries += 1.0 - squares.sum(axis=1)
+        return np.asarray(entries.clip(min=_EPS))
 
     # -- what they share --------------------------------------------------------------------------------
 

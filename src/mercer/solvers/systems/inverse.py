@@ -11,9 +11,10 @@ from mercer.solvers.systems.cholesky import cholesky, inverse_of_factor
 from mercer.solvers.systems.feature_space import FeatureSpace
 from mercer.solvers.systems.system import Systems
 
-_COLUMNS = 256  # of the inverse, computed at a time where the matrix does not fit
-_SMALL = 1e3 * float(np.finfo(np.float64).eps)  # of the trace of K: a shift beside which rounding errors count
-_SUMS = 512  # rows of the inverse factor whose squares are added at a time
+_COLUMNS_AT_ONCE = 256  # columns of the inverse computed together where the matrix does not fit
+# Shift in units of the trace of K, up to which the rounding errors of K count beside it.
+_TINY_SHIFT = 1e3 * float(np.finfo(np.float64).eps)
+_SUMMED_ROWS = 512  # rows of the inverse factor whose squares are added at a time
 
 
 def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> np.ndarray:
@@ -42,7 +43,8 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
     """
     n = gram.shape[0]
     least, trace = float(np.min(shift)), float(np.abs(np.asarray(gram.diag())).sum())
-    if 0 < least <= _SMALL * trace and (space := FeatureSpace.of_features(gram, 1.0 / shift, intercept)) is not None:
+    tiny = 0 < least <= _TINY_SHIFT * trace
+    if tiny and (space := FeatureSpace.of_features(gram, 1.0 / shift, intercept)) is not None:
         return space.complement(1.0) / shift
     if 24 * n * n > gram.budget:
         return _by_columns(Systems(gram, Control(precision="float64")), shift, intercept)
@@ -55,10 +57,10 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
         )
     inverse_of_factor(M)
     M = np.tril(M)
-    found = np.zeros(n)
-    for i in range(0, n, _SUMS):
-        found += np.einsum("ij,ij->j", M[i : i + _SUMS], M[i : i + _SUMS])
-    return _without_constants(found, M.T @ (M @ np.ones(n))) if intercept else found
+    diagonal = np.zeros(n)
+    for i in range(0, n, _SUMMED_ROWS):
+        diagonal += np.einsum("ij,ij->j", M[i : i + _SUMMED_ROWS], M[i : i + _SUMMED_ROWS])
+    return _without_constants(diagonal, M.T @ (M @ np.ones(n))) if intercept else diagonal
 
 
 def _by_columns(systems: Systems, shift: np.ndarray, intercept: bool) -> np.ndarray:
@@ -70,13 +72,13 @@ def _by_columns(systems: Systems, shift: np.ndarray, intercept: bool) -> np.ndar
             raise KeyboardInterrupt
         return answer.A
 
-    found = np.empty(n)
-    for start in range(0, n, _COLUMNS):
-        here = np.arange(start, min(start + _COLUMNS, n))
+    diagonal = np.empty(n)
+    for start in range(0, n, _COLUMNS_AT_ONCE):
+        here = np.arange(start, min(start + _COLUMNS_AT_ONCE, n))
         unit = np.zeros((n, len(here)))
         unit[here, here - start] = 1.0
-        found[here] = solved(unit)[here, here - start]
-    return _without_constants(found, solved(np.ones(n))) if intercept else found
+        diagonal[here] = solved(unit)[here, here - start]
+    return _without_constants(diagonal, solved(np.ones(n))) if intercept else diagonal
 
 
 def _without_constants(diagonal: np.ndarray, ones: np.ndarray) -> np.ndarray:

@@ -19,8 +19,8 @@ from mercer.solvers.systems.feature_space import FeatureSpace
 from mercer.solvers.systems.system import Systems
 
 _ROUNDS = 5  # solutions of the system, each from the last, until gap and residual are as asked
-_NOISE = 1e-4  # the relative residual beyond which rounding is no excuse for a gap
-_FAR = 1e140  # size of the targets beyond which their squares leave the range of float64
+_ROUNDING_RESIDUAL = 1e-4  # the relative residual beyond which rounding is no excuse for a gap
+_LARGEST_TARGET = 1e140  # size of the targets beyond which their squares leave the range of float64
 
 
 @dataclass
@@ -197,7 +197,7 @@ class _Ridge:
     @property
     def _far(self) -> bool:
         """Whether the squares of the targets' sizes are no numbers."""
-        return bool((self.size > _FAR).any() or (self.size < 1 / _FAR).any())
+        return bool((self.size > _LARGEST_TARGET).any() or (self.size < 1 / _LARGEST_TARGET).any())
 
     @property
     def _unit(self) -> np.ndarray:
@@ -378,7 +378,7 @@ class _Ridge:
         lengths = self.systems.products.diagonal().clip(min=0.0)
         moved = np.sqrt(lengths[:, None] * np.einsum("i,ij->j", lengths, a**2))
         floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
-        most = 0.5 * _NOISE**2 * np.einsum("i,ij->j", w, Y**2)
+        most = 0.5 * _ROUNDING_RESIDUAL**2 * np.einsum("i,ij->j", w, Y**2)
         floor_gap = np.minimum(0.5 * np.einsum("i,ij->j", w, floor**2), most)
         hiding = 0.5 * np.einsum("i,ij->j", w, (2 * np.finfo(float).eps * moved) ** 2) - most
         u = w[:, None] * (Y - v if values is None else Y - values)

@@ -16,9 +16,9 @@ from mercer.solvers.control import check_vector
 from mercer.solvers.systems.cholesky import rounding
 from mercer.solvers.systems.feature_space import FeatureSpace
 
-_ROWS = 256  # points whose errors are computed at a time
-_TRY = 1_000  # points from which on it is tried whether a few eigenvectors suffice
-_SHARE = 4  # the rank of such a try is at most n over this
+_ROWS_AT_ONCE = 256  # points whose errors are computed together
+_LOW_RANK_POINTS = 1_000  # points from which on it is tried whether a few eigenvectors suffice
+_POINTS_PER_RANK = 4  # points for each eigenvector of such a try at least
 _NEGLIGIBLE = 1e-7  # of the least alpha: a rest of K, in trace, that changes nothing
 _PART = 256  # of the orthogonal matrix, worked on at a time
 
@@ -128,8 +128,9 @@ class Spectrum:
     def _by_low_rank(self, products: Products, least: float) -> bool:
         """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
         n = products.n
-        most = min(n // _SHARE, int(self.gram.budget // (3 * 8 * n)))  # its rows, an orthonormal basis, and the vectors
-        if n < _TRY or not least > 0 or not most:
+        room = int(self.gram.budget // (3 * 8 * n))  # for its rows, an orthonormal basis, and the vectors
+        most = min(n // _POINTS_PER_RANK, room)
+        if n < _LOW_RANK_POINTS or not least > 0 or not most:
             return False
         goal = _NEGLIGIBLE * least / float(self.w.max())
         with one_thread_each():
@@ -220,8 +221,8 @@ class Spectrum:
         scaled = (D[:, :, None] * rotated[:, None, :]).reshape(len(D), -1)
 
         def parts() -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-            for i in range(0, len(B), _ROWS):
-                rows = slice(i, min(i + _ROWS, len(B)))
+            for i in range(0, len(B), _ROWS_AT_ONCE):
+                rows = slice(i, min(i + _ROWS_AT_ONCE, len(B)))
                 U = self.eigen[1][rows]
                 A = (U @ scaled).reshape(len(U), len(base), -1) + base[:, None] * weighted[rows][:, None, :]
                 yield rows, A, np.square(U) @ D + base

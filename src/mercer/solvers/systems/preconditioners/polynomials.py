@@ -278,9 +278,9 @@ def _best(logs: np.ndarray, weights: dict[int, float], count: int) -> list[tuple
     while True:
         cut -= 1.0
         several = (islice(_above(logs, order, weight, cut), _LOOKED_AT * count) for order, weight in weights.items())
-        found = [pair for some in several for pair in some]
-        if len(found) >= min(count, most):
-            return sorted(found, key=lambda pair: -pair[0])[:count]
+        pairs = [pair for some in several for pair in some]
+        if len(pairs) >= min(count, most):
+            return sorted(pairs, key=lambda pair: -pair[0])[:count]
 
 
 def _above(
@@ -304,10 +304,10 @@ def _weights(tried: list[tuple[float, Powers]], tree: _Tree, C: np.ndarray, m: i
     Orders are left out that do not show in the sample.
     """
     number = {a: i for i, a in enumerate(tree.polynomials)}
-    found = {}
+    logs = {}
     for order, group in groupby(tried, key=lambda pair: _order(pair[1])):
         pairs = list(group)
         seen = float(sum(C[number[a], number[a]] for _, a in pairs))
         if seen > _STANDARD_ERRORS * spread / m * math.sqrt(2.0 * len(pairs)):
-            found[order] = math.log(seen) - math.log(sum(math.exp(log) for log, _ in pairs))
-    return found or {0: 0.0}
+            logs[order] = math.log(seen) - math.log(sum(math.exp(log) for log, _ in pairs))
+    return logs or {0: 0.0}
