@@ -1,28 +1,14 @@
 // Python bindings of the looks at a linear model's rows. Every call releases the GIL and runs on one thread.
-#include "linear_module.hpp"
+#include "bindings.hpp"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <optional>
-#include <stdexcept>
 
 #include "linear.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace mercer {
 namespace {
-
-template <class T>
-using Array = nb::ndarray<const T, nb::numpy, nb::device::cpu, nb::c_contig>;
-template <class T>
-using Output = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig>;
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
 
 struct Tables {
   const Linear<float>* single;

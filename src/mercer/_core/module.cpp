@@ -1,6 +1,4 @@
 // Python bindings: jobs on NumPy arrays. Every call that computes releases the GIL and runs on one thread.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -9,29 +7,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <stdexcept>
-#include <string>
 #include <tuple>
 #include <vector>
 
+#include "bindings.hpp"
 #include "engine.hpp"
-#include "ridge_module.hpp"
-#include "linear_module.hpp"
 #include "names.hpp"
-#include "paths_module.hpp"
-#include "smo_module.hpp"
-#include "strings_module.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace mercer {
 namespace {
-
-template <class T>
-using Array = nb::ndarray<const T, nb::numpy, nb::device::cpu, nb::c_contig>;
-template <class T>
-using Output = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig>;
 
 // The widest instruction set that both this binary and this processor have; MERCER_ISA asks for a narrower one.
 std::string choose_isa() {
@@ -69,10 +53,6 @@ const Engine<T>& engine() {
   if (isa() == "avx2") return engine_avx2<T>();
 #endif
   return engine_baseline<T>();
-}
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
 }
 
 // Compressed rows, checked once: their own, made of the nonzeros of a matrix, or those of arrays that are kept alive.

@@ -1,25 +1,16 @@
 // Python bindings of counts of shortest paths. The call releases the GIL and runs on one thread.
-#include "paths_module.hpp"
+#include "bindings.hpp"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <optional>
-#include <stdexcept>
 
 #include "paths.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace mercer {
 namespace {
 
 using Numbers = nb::ndarray<const i64, nb::numpy, nb::device::cpu, nb::c_contig, nb::ndim<1>>;
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
 
 // The arrays come from Python: a graph's arcs must stay within it, or memory would be read outside of them.
 void check(const Numbers& start, const Numbers& arc_start, const Numbers& target, const Numbers& label,

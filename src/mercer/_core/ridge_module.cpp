@@ -1,15 +1,9 @@
 // Python bindings of what ridge regression asks of the core. A call releases the GIL and runs on one thread.
-#include "ridge_module.hpp"
-
-#include <nanobind/ndarray.h>
+#include "bindings.hpp"
 
 #include <initializer_list>
-#include <stdexcept>
 
 #include "ridge.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace mercer {
 namespace {

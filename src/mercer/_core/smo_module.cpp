@@ -1,26 +1,10 @@
 // Python bindings of SMO. Every call releases the GIL and runs on one thread.
-#include "smo_module.hpp"
-
-#include <nanobind/ndarray.h>
-
-#include <stdexcept>
+#include "bindings.hpp"
 
 #include "smo.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace mercer {
 namespace {
-
-template <class T>
-using Array = nb::ndarray<const T, nb::numpy, nb::device::cpu, nb::c_contig>;
-template <class T>
-using Output = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig>;
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
 
 struct Tables {
   const Smo<float>* single;

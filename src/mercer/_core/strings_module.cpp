@@ -1,17 +1,11 @@
 // Python bindings of what kernels of strings ask of the core. A call releases the GIL and runs on one thread.
-#include "strings_module.hpp"
-
-#include <nanobind/ndarray.h>
+#include "bindings.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
 #include "strings.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace mercer {
 namespace {
