@@ -14,7 +14,7 @@ from mercer.solvers.linear.interior import State, interior_point
 from mercer.solvers.linear.newton import proximal, smoothed, squared_newton
 from mercer.solvers.linear.problem import LinearProblem, balanced, best_offset
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.solve import solve_linear
+from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.system import ByColumns, ByRows, MatrixFree, cholesky
 from mercer.solvers.linear.verify import check_linear
 
@@ -72,7 +72,7 @@ def test_the_value_is_that_of_clarabel(case):
     X, sign, target, cost, squared, intercept = case
     best = referee(*case)
     problem = LinearProblem(Rows.of(X, intercept), sign, target, cost, squared)
-    found = solve_linear(problem, Control(tol=1e-8))
+    found = solve_linear_models([problem], Control(tol=1e-8))[0]
     c = found.certificate
     assert c.converged
     size = max(abs(best), 1e-3 * float(cost.max()))
@@ -121,7 +121,7 @@ def test_proximal_steps_and_interior_points_agree(regression, C):
 
 def test_rounded_hinges_tend_to_hinges():
     problem = made(n=500)
-    best = solve_linear(problem, Control(tol=1e-9)).certificate.primal
+    best = solve_linear_models([problem], Control(tol=1e-9))[0].certificate.primal
     values, state = [], State(problem, Control(tol=1e-9))
     for width in (1.0, 0.3, 0.1, 0.03, 0.01):
         smoothed(problem, state.afresh(200), 1e-9, width)
@@ -135,10 +135,10 @@ def test_rounded_hinges_tend_to_hinges():
 @pytest.mark.parametrize("sparsely", [False, True])
 def test_the_detour_by_a_sample_ends_at_the_same_value(monkeypatch, squared, regression, sparsely):
     problem = made(n=4000, squared=squared, regression=regression, sparsely=sparsely)
-    direct = solve_linear(problem, Control(tol=1e-7)).certificate
+    direct = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 200)
     monkeypatch.setattr(linear_solve, "COPIED_NUMBERS", 0)
-    found = solve_linear(problem, Control(tol=1e-7)).certificate
+    found = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     assert direct.converged
     assert found.converged
     assert found.primal == pytest.approx(direct.primal, rel=2e-7)
@@ -153,9 +153,9 @@ def test_a_rare_class_is_in_the_sample(monkeypatch, squared):
     sign = -np.ones((1, 3000))
     sign[0, :4] = 1.0
     problem.sign = sign
-    direct = solve_linear(problem, Control(tol=1e-7)).certificate
+    direct = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 100)
-    found = solve_linear(problem, Control(tol=1e-7)).certificate
+    found = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     assert found.converged
     assert found.primal == pytest.approx(direct.primal, rel=2e-7)
 
@@ -164,9 +164,9 @@ def test_a_rare_class_is_in_the_sample(monkeypatch, squared):
 @pytest.mark.parametrize("shape", [(300, 40), (40, 300)])
 def test_without_any_matrix_the_value_is_the_same(monkeypatch, squared, shape):
     problem = made(*shape, squared=squared, sparsely=True)
-    direct = solve_linear(problem, Control(tol=1e-6)).certificate
+    direct = solve_linear_models([problem], Control(tol=1e-6))[0].certificate
     monkeypatch.setattr(linear_system, "_STEP_UNKNOWNS", 5)
-    found = solve_linear(problem, Control(tol=1e-6, max_iter=500)).certificate
+    found = solve_linear_models([problem], Control(tol=1e-6, max_iter=500))[0].certificate
     assert found.converged
     assert found.primal == pytest.approx(direct.primal, rel=2e-6)
 
@@ -257,14 +257,14 @@ def test_a_balanced_alpha_is_feasible(case, seed):
 @pytest.mark.parametrize("squared", [False, True])
 def test_limits_return_a_bound_and_the_reason(squared):
     problem = made(n=2000, squared=squared, C=100.0)
-    best = solve_linear(problem, Control(tol=1e-8)).certificate.primal
+    best = solve_linear_models([problem], Control(tol=1e-8))[0].certificate.primal
     for control, reason in (
         (Control(tol=1e-12, max_iter=1), "max_iter=1"),
         (Control(tol=1e-12, max_iter=0), "max_iter=0"),
         (Control(tol=1e-12, time_limit=1e-9), "time_limit"),
         (Control(tol=1e-12, report=lambda _: True), "stopped by the callback"),
     ):
-        c = solve_linear(problem, control).certificate
+        c = solve_linear_models([problem], control)[0].certificate
         assert reason in c.stopped
         assert c.dual <= best * (1 + 1e-9) <= c.primal * (1 + 1e-7)
 
@@ -278,7 +278,7 @@ def test_an_interrupt_leaves_the_best_so_far(monkeypatch, sample):
         if progress.iteration == 3:
             raise KeyboardInterrupt
 
-    c = solve_linear(problem, Control(tol=1e-9, report=interrupt)).certificate
+    c = solve_linear_models([problem], Control(tol=1e-9, report=interrupt))[0].certificate
     assert c.stopped == "interrupted"
     assert np.isfinite([c.primal, c.dual]).all()
     assert c.dual <= c.primal
@@ -294,7 +294,7 @@ def test_newton_on_squared_hinges_needs_few_steps():
 def test_a_constant_that_fits_everything_is_the_solution():
     problem = made(regression=True)
     problem.target = problem.sign * 0.1 - 0.5
-    found = solve_linear(problem, Control())
+    found = solve_linear_models([problem], Control())[0]
     assert not found.w.any()
     assert found.certificate.primal == found.certificate.dual == 0
 

@@ -15,7 +15,7 @@ from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_
 from mercer.solvers.linear.newton import squared_newton
 from mercer.solvers.linear.problem import LinearProblem
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.solve import by_decomposition, finish, solve_linear, solve_linear_models, solve_tiny
+from mercer.solvers.linear.solve import by_decomposition, finish, solve_linear_models, solve_tiny
 
 
 def made(n=120, d=150, regression=False, C=1.0, squared=False, intercept=True, sparsely=False, seed=0):
@@ -67,7 +67,7 @@ def test_bounds_that_matter_are_left_to_others():
     assert not proximal_by_kernel(problem, state, 1e-5)
     assert state.alpha is None
     assert not state.v.any()
-    found = solve_linear(problem, Control(tol=1e-6)).certificate
+    found = solve_linear_models([problem], Control(tol=1e-6))[0].certificate
     assert "SMO" in found.solver
     assert found.converged
 
@@ -91,7 +91,7 @@ def test_tiny_problems_are_solved_together(monkeypatch):
     assert all("many small problems" in s.certificate.solver for s in together)
     monkeypatch.setattr(linear_dual, "_SMO_ROWS", 0)
     for one, found in zip(several, together, strict=True):
-        alone = solve_linear(one, Control(tol=1e-6)).certificate
+        alone = solve_linear_models([one], Control(tol=1e-6))[0].certificate
         assert "interior" in alone.solver
         assert found.certificate.primal == pytest.approx(alone.primal, rel=2e-6)
 
@@ -103,7 +103,7 @@ def test_an_interrupt_of_tiny_problems_leaves_bounds(monkeypatch):
     monkeypatch.setattr(linear_dual, "solve_small", interrupted)
     problem, control = made(60, 5, C=0.5), Control()
     assert solve_tiny([problem], control) == [None]
-    certificate = solve_linear(problem, control).certificate
+    certificate = solve_linear_models([problem], control)[0].certificate
     assert certificate.stopped == "interrupted"
     assert certificate.dual <= certificate.primal
 
@@ -114,10 +114,10 @@ def test_rounding_errors_on_the_kernel_matrix_are_left_to_others(monkeypatch):
 
     problem = made(300, 400, C=10.0)
     assert by_kernel(problem.rows)
-    best = solve_linear(problem, Control(tol=1e-7)).certificate
+    best = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     assert "kernel matrix" in best.solver
     monkeypatch.setattr(linear_solve, "proximal_by_kernel", lost)
-    found = solve_linear(problem, Control(tol=1e-6)).certificate
+    found = solve_linear_models([problem], Control(tol=1e-6))[0].certificate
     assert "kernel matrix" not in found.solver
     assert found.primal == pytest.approx(best.primal, rel=2e-6)
 
@@ -125,12 +125,12 @@ def test_rounding_errors_on_the_kernel_matrix_are_left_to_others(monkeypatch):
 @pytest.mark.parametrize("squared", [False, True])
 def test_limits_on_wide_data_return_a_bound_and_the_reason(squared):
     problem = made(300, 400, C=10.0, squared=squared)
-    best = solve_linear(problem, Control(tol=1e-8)).certificate.primal
+    best = solve_linear_models([problem], Control(tol=1e-8))[0].certificate.primal
     for control, reason in (
         (Control(tol=1e-12, max_iter=1), "max_iter=1"),
         (Control(tol=1e-12, time_limit=1e-9), "time_limit"),
         (Control(tol=1e-12, report=lambda _: True), "stopped by the callback"),
     ):
-        c = solve_linear(problem, control).certificate
+        c = solve_linear_models([problem], control)[0].certificate
         assert reason in c.stopped
         assert c.dual <= best * (1 + 1e-9) <= c.primal * (1 + 1e-7)

@@ -11,7 +11,7 @@ from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.many import ManyRows, Secants, Sweeper
 from mercer.solvers.linear.problem import LinearProblem
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.solve import solve_linear
+from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.verify import check_linear
 
 
@@ -39,7 +39,7 @@ def many(problem, control, size=4000):
 @each("tol", [1e-3, 1e-5, 1e-8])
 def test_it_ends_where_the_others_do_with_a_proof_that_holds(squared, regression, intercept, tol):
     problem = made(squared, regression, intercept)
-    direct = solve_linear(problem, Control(tol=1e-9))
+    direct = solve_linear_models([problem], Control(tol=1e-9))[0]
     state, found = many(problem, Control(tol=tol))
     assert found is not None
     alpha, certificate = found
@@ -104,11 +104,11 @@ def test_limits_and_listeners_end_it(squared):
 @pytest.mark.parametrize("squared", [False, True])
 def test_what_it_cannot_do_is_left_to_the_others(monkeypatch, squared):
     problem = made(squared)
-    direct = solve_linear(problem, Control(tol=1e-7)).certificate.primal
+    direct = solve_linear_models([problem], Control(tol=1e-7))[0].certificate.primal
     monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 4000)
     monkeypatch.setattr(linear_many, "_STAGE_STEPS", 1)
     monkeypatch.setattr(linear_many, "_ROWS_PER_COLUMN", 1e-3)  # a Hessian of hardly any rows
-    found = solve_linear(problem, Control(tol=1e-7)).certificate
+    found = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     assert found.converged
     assert found.primal == pytest.approx(direct, rel=2e-7)
 
@@ -118,7 +118,7 @@ def test_a_constant_that_fits_needs_no_look(monkeypatch):
     problem.target = problem.sign * 4.0 - 0.5
     monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 4000)
     monkeypatch.setattr(linear_solve, "ManyRows", None)
-    solution = solve_linear(problem, Control(tol=1e-7))
+    solution = solve_linear_models([problem], Control(tol=1e-7))[0]
     assert solution.certificate.primal == pytest.approx(0.0, abs=1e-12)
     assert abs(solution.b - 4.0) <= 0.5 + 1e-12
 
@@ -130,7 +130,7 @@ def test_an_interrupt_leaves_the_best_so_far(monkeypatch):
     problem = made()
     monkeypatch.setattr(linear_solve, "_SAMPLE_ROWS", 4000)
     monkeypatch.setattr(Sweeper, "proof", interrupted)
-    certificate = solve_linear(problem, Control(tol=1e-7)).certificate
+    certificate = solve_linear_models([problem], Control(tol=1e-7))[0].certificate
     assert certificate.stopped == "interrupted"
     assert certificate.relative_gap < 1
 

@@ -33,8 +33,11 @@ _SMO_STEPS_PER_ROW = 100  # after which SMO is given up, where there is another 
 _KERNEL_ROWS = 20_000  # rows up to which kernel values are worth computing
 
 
-def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
-    """Solve a linear model to the relative gap `control.tol`, and prove it.
+@within_limit
+def solve_linear_models(
+    problems: list[LinearProblem], control: Control, few_weights: bool = False
+) -> list[LinearSolution]:
+    """Solve linear models on the same rows to the relative gap `control.tol`, and prove it.
 
     ============== ======================= ================================= =======================================
     loss           rows < 1.5 columns      else, at most 2,000 columns       more of both
@@ -50,26 +53,11 @@ def solve_linear(problem: LinearProblem, control: Control) -> LinearSolution:
 
     Parameters
     ----------
-    problem
-        What to minimise; its costs are positive.
-    control
-        The limits. An interrupt, too, returns the best solution so far.
-    """
-    return solve_linear_models([problem], control)[0]
-
-
-@within_limit
-def solve_linear_models(
-    problems: list[LinearProblem], control: Control, few_weights: bool = False
-) -> list[LinearSolution]:
-    """Solve several linear models on the same rows, as those of one class each against the rest.
-
-    Parameters
-    ----------
     problems
-        As for `solve_linear`; they share `rows`.
+        What to minimise, as for one class each against the rest; costs are positive, and `rows` are shared.
     control
-        The limits. Whoever stops one problem does not want to wait for the others: they are returned as they start.
+        The limits. An interrupt, too, returns the best solution so far. Whoever stops one problem does not want to wait
+        for the others: they are returned as they start.
     few_weights
         Whether |w|_1 is the penalty, in place of |w|²/2.
     """
