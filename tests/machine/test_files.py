@@ -94,7 +94,7 @@ def test_drafts_of_other_machines_are_removed_when_they_are_old(tmp_path):
     old, new = (tmp_path / f".mercer-{'0' * 8}-1-{'0' * 11}{i}.tmp" for i in range(2))
     for path in (old, new):
         path.touch()
-    os.utime(old, (time.time() - 2 * files._OLD,) * 2)
+    os.utime(old, (time.time() - 2 * files._ABANDONED_SECONDS,) * 2)
     with placed(tmp_path / "b"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "b"]

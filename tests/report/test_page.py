@@ -118,7 +118,7 @@ def test_commands_and_programs_can_be_copied(pages, numbers):
 @pytest.mark.parametrize("kind", ["two", "several", "numbers"])
 def test_without_a_test_set_the_cross_validation_judges(request, kind):
     story = dataclasses.replace(request.getfixturevalue(kind), test=None, scores={})
-    text = render(story, 0.5)
+    text = render(story, 60.0)
     assert_sound(text)
     expected = ALWAYS - ({"calibration"} if kind == "numbers" else set())
     assert expected <= set(sections(text))
@@ -183,7 +183,7 @@ def test_columns_of_every_kind():
     y = frame[0].fillna(4).to_numpy(dtype=float) + (frame["sort"] == "b").to_numpy() + rng.normal(size=n) * 0.1
     for kind, target in ((AutoRegressor, y), (AutoClassifier, y > 4)):
         model = kind(cv=2, kernels=["RBF(2.0)"]).fit(frame[:70], target[:70])
-        text = render(story_of(model, frame[:70], target[:70], test=(frame[70:], target[70:])), 0.5)
+        text = render(story_of(model, frame[:70], target[:70], test=(frame[70:], target[70:])), 60.0)
         assert_sound(text)
         assert set(sections(text)) >= ALWAYS
 
@@ -250,7 +250,7 @@ def test_columns_near_the_limits_of_float64_are_drawn():
     X.loc[7, "c"] = 1e300
     with np.errstate(over="raise", invalid="raise"):
         model = auto(X, y, cv=3, kernels=["RBF(2.0)"])
-        page = render(Story("Limits", "x.csv", "", "", model, (X, y)), effort=0.5)
+        page = render(Story("Limits", "x.csv", "", "", model, (X, y)), effort=60.0)
     assert "Pictures of the prediction" in page
 
 

@@ -179,7 +179,7 @@ def test_the_boundary_is_drawn_where_the_classes_are_even(two, several, rng):
         machine = Machine(story.model)
         Z = machine.encode(story.train[0])
         plane = directions_plane(machine, Z, story.train[1], Clock(2.0), 1e-5, rng)
-        assert np.allclose(plane.found.sum(axis=-1), 1.0)
+        assert np.allclose(plane.values.sum(axis=-1), 1.0)
         assert np.corrcoef(plane.points[:, 0], machine.values(Z)[:, -1])[0, 1] > 0.6
         assert "<script>" in plane.names[0]
         svg = plane_figure(machine, plane, "Title").svg

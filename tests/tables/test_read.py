@@ -131,7 +131,7 @@ def test_wide_svmlight_is_sparse():
     data = b"".join(b"1 %d:1\n" % (5 * i + 1) for i in range(40))
     dense = read(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.tables.read._DENSE", 100)
+        patch.setattr("mercer.tables.read._DENSE_ENTRIES", 100)
         found = read(data)
     assert isinstance(found.dtypes.iloc[-1], pd.SparseDtype)
     same(found.astype(float), dense.astype(float))

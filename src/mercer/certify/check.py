@@ -123,7 +123,7 @@ def check_svm(
         primal = 0.5 * quadratic + _loss(u, above) + _loss(v, below) + constants
     largest = max(float(p.max()), float(m.max()))
     kkt = max(_slackness(p, u, above, largest), _slackness(m, v, below, largest))
-    found = Certificate(
+    certificate = Certificate(
         primal,
         dual,
         kkt,
@@ -132,8 +132,8 @@ def check_svm(
         seconds=time.perf_counter() - started,
         rounding=_rounding(diagonal(kernel, X), b, np.where(np.isinf(u), p, u) + np.where(np.isinf(v), m, v)),
     )
-    found = found if found.converged else replace(found, stopped=Stop.LARGE_GAP)
-    return without_duality(found, why_indefinite(kernel, X))
+    certificate = certificate if certificate.converged else replace(certificate, stopped=Stop.LARGE_GAP)
+    return without_duality(certificate, why_indefinite(kernel, X))
 
 
 def _rounding(diag: np.ndarray, b: np.ndarray, bound: np.ndarray) -> float:

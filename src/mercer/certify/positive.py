@@ -17,7 +17,7 @@ from mercer.machine.threads import one_thread_each
 from mercer.points import Points
 
 _POINTS = 2_000  # whose matrix is looked at: a part of a second
-_CALLED = 500  # the same where a Python function gives the values
+_CALLED_POINTS = 500  # the same where a Python function gives the values
 
 
 def seen_indefinite(gram: Gram, centred: bool = False) -> str:
@@ -107,7 +107,7 @@ def _negative(H: np.ndarray, rounding: float, centred: bool) -> float:
 def _evenly(kernel: Kernel, points: Points) -> Points:
     """Return the points that are looked at, in double precision."""
     cheap = isinstance(kernel, Precomputed) or Gram(kernel, points).compiled
-    most = _POINTS if cheap else _CALLED
+    most = _POINTS if cheap else _CALLED_POINTS
     if len(points) > most:
         points = points.take(np.linspace(0, len(points) - 1, most).astype(np.intp))
     return in_double(points)

@@ -20,7 +20,7 @@ _SUM = 1e-8  # what the sum of the dual point may be off, in units of its absolu
 _INSIDE = 1.0 - 1e-12  # a dual point on the rim of the conjugate's domain may lie outside by rounding
 _EPS = float(np.finfo(np.float64).eps)
 _NOISE = 1e-7  # of the losses at f = 0, up to which rounding excuses a gap
-_WIDE = 2  # times the number of points: so many features at most
+_MOST_FEATURES = 2  # times the number of points
 _NO_PENALTY = 1e-12  # the strength, in units of k(x, x), that stands for none
 
 
@@ -152,7 +152,9 @@ class _Case:
         The sum of u_i Phi(x_i) has rounding errors of the size of |Phi|; u'Ku has those of |Phi|^2, and a small
         strength divides them.
         """
-        self.Phi = exact_features(self.kernel.resolve(self.X), getattr(self.X, "data", self.X), _WIDE * len(self.y))
+        self.Phi = exact_features(
+            self.kernel.resolve(self.X), getattr(self.X, "data", self.X), _MOST_FEATURES * len(self.y)
+        )
         return self.Phi is not None
 
     def certificate(self, strength: float | None, tol: float) -> tuple[Certificate, str]:

@@ -187,10 +187,10 @@ def sink(path: str, guard: bool = False) -> Iterator[Write]:
 def form(path: str) -> str:
     """Return the format that a name asks for, or say which there are."""
     ending = path.lower().removesuffix(".gz").rpartition(".")[2]
-    found = {"csv": "text", "tsv": "text", "txt": "text", "parquet": "parquet", "feather": "arrow", "arrow": "arrow"}
-    if ending not in found:
+    formats = {"csv": "text", "tsv": "text", "txt": "text", "parquet": "parquet", "feather": "arrow", "arrow": "arrow"}
+    if ending not in formats:
         fail(f"--out {path}: its name must end with .csv, .tsv (also .gz), .parquet or .feather.")
-    return found[ending]
+    return formats[ending]
 
 
 class _Text:

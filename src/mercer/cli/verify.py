@@ -41,18 +41,18 @@ def verify(
             fail(f"{model} holds a {type(machine).__name__}, which has no certificate.")
         X, y, known = _rows(machine, mercer.io.facts(model), data, target, format, model)
         claimed: Certificate = machine.certificate_
-        found = claimed.verify(X, y)
-    sound = holds(claimed, found)
+        verified = claimed.verify(X, y)
+    sound = holds(claimed, verified)
     if as_json:
-        told = {"claimed": certificate_facts(claimed), "verified": certificate_facts(found)}
+        told = {"claimed": certificate_facts(claimed), "verified": certificate_facts(verified)}
         say_json({"holds": sound, "rows": len(y), "same_rows": known, **told})
     else:
-        show(claimed, found, sound, len(y))
+        show(claimed, verified, sound, len(y))
     if not sound:
         raise typer.Exit(CHECK_FAILED)
 
 
-def holds(claimed: Certificate, found: Certificate) -> bool:
+def holds(claimed: Certificate, verified: Certificate) -> bool:
     """Whether what was found again is as good as what was claimed, rounding aside.
 
     Examples
@@ -63,34 +63,36 @@ def holds(claimed: Certificate, found: Certificate) -> bool:
     >>> holds(claim, claim), holds(claim, Certificate(primal=11.0, dual=10.0, kkt=1.0, tol=1e-3))
     (True, False)
     """
-    as_good = found.relative_gap <= max(claimed.tol, 1.01 * claimed.relative_gap + 1e-9)
-    return bool(as_good and (claimed.stationary or not found.stationary))
+    as_good = verified.relative_gap <= max(claimed.tol, 1.01 * claimed.relative_gap + 1e-9)
+    return bool(as_good and (claimed.stationary or not verified.stationary))
 
 
-def show(claimed: Certificate, found: Certificate, sound: bool, rows: int) -> None:
+def show(claimed: Certificate, verified: Certificate, sound: bool, rows: int) -> None:
     """Print claim and finding side by side, and the verdict."""
     console = output.terminal()
     shown = output.table("", "claimed", "found again", right=("claimed", "found again"))
     for name, pattern in (("primal", ".8g"), ("dual", ".8g"), ("gap", ".3g"), ("relative_gap", ".2e"), ("kkt", ".2e")):
-        values = (format(getattr(claim, name), pattern) for claim in (claimed, found))
+        values = (format(getattr(claim, name), pattern) for claim in (claimed, verified))
         shown.add_row(name.replace("_", " "), *values)
     console.print(shown)
-    if sound and found.stationary:
+    if sound and verified.stationary:
         console.print(
             f"\n[yellow]Holds[/] on {count(rows, 'training row')} as a stationary point, which need not be the "
-            f"optimum: {found.stationary}."
+            f"optimum: {verified.stationary}."
         )
     elif sound:
-        near = f"within {found.relative_gap:.1e} of the optimum" if found.relative_gap else "optimal, up to rounding"
+        near = (
+            f"within {verified.relative_gap:.1e} of the optimum" if verified.relative_gap else "optimal, up to rounding"
+        )
         console.print(
             f"\n[green]Holds[/] on {count(rows, 'training row')}: by independent code in float64 the objective is "
             f"{near} ({claimed.tol:.0e} was asked for)."
         )
-    elif found.stationary and not claimed.stationary:
-        console.print(f"\n[red]Does not hold[/]: no optimum can be certified, for {found.stationary}.")
+    elif verified.stationary and not claimed.stationary:
+        console.print(f"\n[red]Does not hold[/]: no optimum can be certified, for {verified.stationary}.")
     else:
         console.print(
-            f"\n[red]Does not hold[/]: on {count(rows, 'row')} the relative gap is {found.relative_gap:.1e}; "
+            f"\n[red]Does not hold[/]: on {count(rows, 'row')} the relative gap is {verified.relative_gap:.1e}; "
             f"{max(claimed.tol, claimed.relative_gap):.1e} was claimed."
         )
 

@@ -16,8 +16,8 @@ from mercer.machine.lazy import cached_property
 
 _SAMPLE = 256  # points among which the error of float32 is measured
 _LOW, _HIGH = 1e-30, 1e30  # values and their sums within these are within the range of float32
-_WIDE = 128  # features from which on computing a value takes longer than reading it from memory
-_SHARE = 3  # of the budget: one third may hold the matrix
+_WIDE_FEATURES = 128  # features from which on computing a value takes longer than reading it from memory
+_BUDGET_PARTS = 3  # one of these parts of the budget may hold the matrix
 
 
 class Symmetric:
@@ -103,9 +103,9 @@ class Symmetric:
         """
         gram, n = self.gram, self.n
         size = (4 if self.single else 8) * n * n
-        if size * _SHARE > gram.budget or gram.left.foreign:
+        if size * _BUDGET_PARTS > gram.budget or gram.left.foreign:
             return 0
-        if gram.compiled and not (self.single and gram.left.width >= _WIDE):
+        if gram.compiled and not (self.single and gram.left.width >= _WIDE_FEATURES):
             return 0
         self._held = self._rough.fill() if self.single else np.asarray(gram.fill(), dtype=np.float64)
         return size

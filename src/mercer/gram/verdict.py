@@ -16,9 +16,9 @@ from mercer.gram.similarities import Similarities, asymmetry, similarities, symm
 from mercer.machine.budget import Budget
 from mercer.machine.lazy import cached_property
 
-_DENSE = 5000  # points up to which all eigenvalues are computed: seconds
-_STEPS = 60
-_RANK = 1000  # of the factor where the whole one is too large
+_DENSE_POINTS = 5000  # points up to which all eigenvalues are computed: it takes seconds
+_LANCZOS_STEPS = 60  # products with the matrix, at most
+_FACTOR_RANK = 1000  # of the factor where the whole one is too large
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def verdict(
     values = similarities(k_or_matrix, X, bytes_)
     rounding = max(values.n, 100) * values.eps if tol is None else float(tol)
     # The matrix, its symmetric part, and a copy each for LAPACK and for the transpose.
-    if values.n <= _DENSE and 4 * 8 * values.n**2 <= bytes_:
+    if values.n <= _DENSE_POINTS and 4 * 8 * values.n**2 <= bytes_:
         return _by_eigenvalues(values, rounding)
     return _by_lanczos(values, rounding, bytes_, seed)
 
@@ -221,7 +221,7 @@ def _by_lanczos(values: Similarities, rounding: float, budget: Budget, seed: int
     budget.require(64 * n, f"a verdict on {n} points", "raise the budget, or test fewer points.")
     gap, pair, pairs = values.asymmetry(seed)
     rows = min(n, budget // (16 * n))
-    ends = lanczos(values.product, n, min(_STEPS, rows), seed, rounding)
+    ends = lanczos(values.product, n, min(_LANCZOS_STEPS, rows), seed, rounding)
     diag = values.diag()
     lowest = int(diag.argmin())
     # k(x, x) is a Rayleigh quotient as well, and the one that a single bad point shows in.
@@ -243,7 +243,7 @@ def _by_lanczos(values: Similarities, rounding: float, budget: Budget, seed: int
         residual=float(np.linalg.norm(image - low * a)),
         floor=min(low, ends.floor),
         tolerance=_tolerance(rounding, low, ends.largest),
-        _factorise=lambda: partial_cholesky(diag, values.column, min(_RANK, rows), seed),
+        _factorise=lambda: partial_cholesky(diag, values.column, min(_FACTOR_RANK, rows), seed),
         _diag=diag,
     )
 

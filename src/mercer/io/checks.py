@@ -101,57 +101,59 @@ def _check_certificate(thing: Certificate) -> None:
 
 
 def _check_model(model: Any) -> None:
-    found, name = getattr(model, "__dict__", {}), type(model).__name__
+    attributes, name = getattr(model, "__dict__", {}), type(model).__name__
     for key in _NUMBERS:
-        if found.get(key) is not None:
-            require(_finite(found[key]), f"{key} of {name} holds finite numbers")
-    if "n_features_in_" in found:
-        width = found["n_features_in_"]
+        if attributes.get(key) is not None:
+            require(_finite(attributes[key]), f"{key} of {name} holds finite numbers")
+    if "n_features_in_" in attributes:
+        width = attributes["n_features_in_"]
         require(isinstance(width, numbers.Integral) and int(width) > 0, f"n_features_in_ of {name} counts something")
-        if isinstance(found.get("coef_"), np.ndarray):
-            require(found["coef_"].shape[-1:] == (width,), f"coef_ of {name} has a weight for each of {width} features")
-    if "_kind" in found or found.get("kernel_") is not None:
-        require(isinstance(found.get("kernel_"), Kernel), f"kernel_ of {name} is a kernel")
-    if "classes_" in found:
-        classes = found["classes_"]
+        if isinstance(attributes.get("coef_"), np.ndarray):
+            require(
+                attributes["coef_"].shape[-1:] == (width,), f"coef_ of {name} has a weight for each of {width} features"
+            )
+    if "_kind" in attributes or attributes.get("kernel_") is not None:
+        require(isinstance(attributes.get("kernel_"), Kernel), f"kernel_ of {name} is a kernel")
+    if "classes_" in attributes:
+        classes = attributes["classes_"]
         right = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
         require(
             right and bool(np.all(classes[:-1] < classes[1:])), f"classes_ of {name} is a vector in ascending order"
         )
-    if "intercept_" in found:
-        require(np.size(found["intercept_"]) > 0, f"intercept_ of {name} is not empty")
-    if "_certificates" in found:
-        parts = found["_certificates"]
+    if "intercept_" in attributes:
+        require(np.size(attributes["intercept_"]) > 0, f"intercept_ of {name} is not empty")
+    if "_certificates" in attributes:
+        parts = attributes["_certificates"]
         right = isinstance(parts, list) and len(parts) > 0 and all(isinstance(p, Certificate) for p in parts)
         require(right, f"_certificates of {name} is a list of certificates")
-    if "_kind" in found:
-        require(found["_kind"] in _KINDS, f"_kind of {name} is one of {', '.join(_KINDS)}")
-        _check_points(found, name)
-    if "names_" in found:
-        names = found["names_"]
-        right = callable(found.get("map")) and isinstance(names, np.ndarray) and names.dtype == np.int64
+    if "_kind" in attributes:
+        require(attributes["_kind"] in _KINDS, f"_kind of {name} is one of {', '.join(_KINDS)}")
+        _check_points(attributes, name)
+    if "names_" in attributes:
+        names = attributes["names_"]
+        right = callable(attributes.get("map")) and isinstance(names, np.ndarray) and names.dtype == np.int64
         right = right and names.ndim == 1 and bool(np.all(names[:-1] < names[1:]))
         require(right, f"names_ of {name} are whole numbers in ascending order")
-    if "shape_fit_" in found:
-        _check_shapes(found, name)
-    if "_normalised" in found:
-        _check_process(found, name)
-    if "columns_" in found:
-        check_columns(found["columns_"], name)
-    if "cv_results_" in found:
-        check_search(found, name)
-    if "account_" in found:
-        check_automatic(found, name)
-    if "calibration_" in found:
-        check_maps(found["calibration_"], len(found.get("classes_", ())), name)
-    if "expansion_" in found:
-        require(isinstance(found["expansion_"], MercerExpansion), f"expansion_ of {name} is an expansion")
+    if "shape_fit_" in attributes:
+        _check_shapes(attributes, name)
+    if "_normalised" in attributes:
+        _check_process(attributes, name)
+    if "columns_" in attributes:
+        check_columns(attributes["columns_"], name)
+    if "cv_results_" in attributes:
+        check_search(attributes, name)
+    if "account_" in attributes:
+        check_automatic(attributes, name)
+    if "calibration_" in attributes:
+        check_maps(attributes["calibration_"], len(attributes.get("classes_", ())), name)
+    if "expansion_" in attributes:
+        require(isinstance(attributes["expansion_"], MercerExpansion), f"expansion_ of {name} is an expansion")
 
 
-def _check_points(found: dict[str, Any], name: str) -> None:
+def _check_points(attributes: dict[str, Any], name: str) -> None:
     """The points are a matrix of finite numbers with the features of the fit, or whatever the kernel compares."""
-    kind, expansion = found["_kind"], found.get("_expansion")
-    given = {key: found[key] for key in _POINTS if key in found}
+    kind, expansion = attributes["_kind"], attributes.get("_expansion")
+    given = {key: attributes[key] for key in _POINTS if key in attributes}
     if expansion is not None:
         require(isinstance(expansion, Expansion), f"_expansion of {name} is an expansion")
         total, size = sum(map(len, expansion.blocks)), _size(expansion.support)
@@ -161,21 +163,21 @@ def _check_points(found: dict[str, Any], name: str) -> None:
         return
     for key, points in given.items():
         require(_finite(points) and points.ndim == 2, f"{key} of {name} is a matrix of finite numbers")
-        width = found.get("n_features_in_", points.shape[1])
+        width = attributes.get("n_features_in_", points.shape[1])
         require(points.shape[1] == width, f"{key} of {name} has {width} columns")
 
 
-def _check_shapes(found: dict[str, Any], name: str) -> None:
-    shape = found["shape_fit_"]
+def _check_shapes(attributes: dict[str, Any], name: str) -> None:
+    shape = attributes["shape_fit_"]
     right = isinstance(shape, tuple) and len(shape) > 0 and all(type(n) is int and 0 < n < 2**40 for n in shape)
     require(right, f"shape_fit_ of {name} is a shape")
-    coefficients = found.get("dual_coef_")
-    if "X_fit_" in found:
-        require(_size(found["X_fit_"]) == shape[0], f"X_fit_ of {name} has {shape[0]} points")
+    coefficients = attributes.get("dual_coef_")
+    if "X_fit_" in attributes:
+        require(_size(attributes["X_fit_"]) == shape[0], f"X_fit_ of {name} has {shape[0]} points")
         if isinstance(coefficients, np.ndarray):
             require(coefficients.shape[:1] == shape[:1], f"dual_coef_ of {name} has one row for each point")
-    if "support_" in found:
-        support = found["support_"]
+    if "support_" in attributes:
+        support = attributes["support_"]
         right = isinstance(support, np.ndarray) and support.ndim == 1 and support.dtype.kind in "iu"
         require(right, f"support_ of {name} is a vector of places")
         inside = not support.size or (support.min() >= 0 and support.max() < shape[0])
@@ -185,29 +187,29 @@ def _check_shapes(found: dict[str, Any], name: str) -> None:
             require(right, f"dual_coef_ of {name} has a column for each support vector")
 
 
-def _check_process(found: dict[str, Any], name: str) -> None:
+def _check_process(attributes: dict[str, Any], name: str) -> None:
     """What a Gaussian process computes variances with: targets, their units, noise, and the course of its search."""
-    rows, targets, unit = found["shape_fit_"][0], found["_normalised"], found.get("_unit")
+    rows, targets, unit = attributes["shape_fit_"][0], attributes["_normalised"], attributes.get("_unit")
     right = isinstance(targets, np.ndarray) and targets.ndim == 2 and len(targets) == rows
     require(right, f"_normalised of {name} has a row for each of {rows} points")
     require(isinstance(unit, np.ndarray) and unit.shape == targets.shape[1:], f"_unit of {name} is one for each target")
     for key in ("noise_", "jitter_"):
-        value = found.get(key, np.nan)
+        value = attributes.get(key, np.nan)
         require(_finite(value) and np.shape(value) in ((), (rows,)), f"{key} of {name} is one number, or one per point")
         require(np.all(np.asarray(value) >= 0), f"{key} of {name} is not negative")
-    likelihood = found.get("log_marginal_likelihood_value_", "")
+    likelihood = attributes.get("log_marginal_likelihood_value_", "")
     require(likelihood is None or _finite(likelihood), f"log_marginal_likelihood_value_ of {name} is a number or None")
-    history = found.get("_history")
+    history = attributes.get("_history")
     right = isinstance(history, list) and all(isinstance(row, tuple) and len(row) > 0 for row in history)
     require(right, f"_history of {name} is a list of tuples")
 
 
 def _check_composition(thing: Any) -> None:
     """What scikit-learn's estimators of several are made of: names with estimators, and functions."""
-    found, name = vars(thing), type(thing).__name__
+    attributes, name = vars(thing), type(thing).__name__
     for key, size in (("steps", 2), ("transformer_list", 2), ("transformers", 3), ("transformers_", 3)):
-        if key in found:
-            parts = found[key]
+        if key in attributes:
+            parts = attributes[key]
             right = isinstance(parts, list | tuple) and len(parts) > 0
             right = right and all(
                 isinstance(p, list | tuple) and len(p) == size and isinstance(p[0], str) for p in parts
@@ -215,9 +217,9 @@ def _check_composition(thing: Any) -> None:
             right = right and all(p[1] is None or isinstance(p[1], str) or hasattr(p[1], "fit") for p in parts)
             require(right, f"{key} of {name} is a list of names and estimators")
     for key in ("best_estimator_", "estimator_", "regressor_", "transformer_"):
-        require(found.get(key) is None or hasattr(found[key], "fit"), f"{key} of {name} is an estimator")
+        require(attributes.get(key) is None or hasattr(attributes[key], "fit"), f"{key} of {name} is an estimator")
     for key in ("func", "inverse_func"):
-        value = found.get(key)
+        value = attributes.get(key)
         require(value is None or (callable(value) and not isinstance(value, type)), f"{key} of {name} is a function")
 
 
@@ -299,9 +301,9 @@ def _width(column: dict[str, Any]) -> int:
 # -- searches ---------------------------------------------------------------------------------------------
 
 
-def check_search(found: dict[str, Any], name: str) -> None:
+def check_search(attributes: dict[str, Any], name: str) -> None:
     """Check the results of a search: columns of one length, and the place of the best among them."""
-    results = found["cv_results_"]
+    results = attributes["cv_results_"]
     right = isinstance(results, dict) and isinstance(results.get("params"), list) and len(results["params"]) > 0
     require(right and all(isinstance(key, str) for key in results), f"cv_results_ of {name} is a table with params")
     rows = len(results["params"])
@@ -310,33 +312,33 @@ def check_search(found: dict[str, Any], name: str) -> None:
         require(
             isinstance(column, list | np.ndarray) and len(column) == rows, f"{key:.40} of {name} has {rows} entries"
         )
-    if "best_index_" in found:
-        best = found["best_index_"]
+    if "best_index_" in attributes:
+        best = attributes["best_index_"]
         require(isinstance(best, numbers.Integral) and 0 <= int(best) < rows, f"best_index_ of {name} is below {rows}")
-    if "best_estimator_" in found:
-        require(isinstance(found["best_estimator_"], BaseEstimator), f"best_estimator_ of {name} is an estimator")
+    if "best_estimator_" in attributes:
+        require(isinstance(attributes["best_estimator_"], BaseEstimator), f"best_estimator_ of {name} is an estimator")
 
 
-def check_automatic(found: dict[str, Any], name: str) -> None:
+def check_automatic(attributes: dict[str, Any], name: str) -> None:
     """Check what a model that has chosen its kernel knows beside it: its account, and what was held out."""
-    account = found["account_"]
+    account = attributes["account_"]
     parts = [getattr(account, part, None) for part in ("seen", "kernels", "tried", "chosen", "model")]
     right = type(account).__name__ == "Account" and all(isinstance(part, str) for part in parts)
     require(right and isinstance(account.facts, dict), f"account_ of {name} consists of sentences and facts")
-    if "encoder_" in found:
-        require(hasattr(found["encoder_"], "columns_"), f"encoder_ of {name} is a fitted encoder")
-    if "estimator_" in found:
-        require(isinstance(found["estimator_"], BaseEstimator), f"estimator_ of {name} is an estimator")
-    if "results_" in found:
-        columns = found["results_"]
+    if "encoder_" in attributes:
+        require(hasattr(attributes["encoder_"], "columns_"), f"encoder_ of {name} is a fitted encoder")
+    if "estimator_" in attributes:
+        require(isinstance(attributes["estimator_"], BaseEstimator), f"estimator_ of {name} is an estimator")
+    if "results_" in attributes:
+        columns = attributes["results_"]
         right = isinstance(columns, dict) and all(isinstance(c, list | np.ndarray) for c in columns.values())
         require(right and len({len(c) for c in columns.values()}) == 1, f"results_ of {name} has columns of one length")
-    if "residuals_" in found:
-        rest = found["residuals_"]
+    if "residuals_" in attributes:
+        rest = attributes["residuals_"]
         require(_numbers(rest, 1) and len(rest) > 0, f"residuals_ of {name} are numbers")
         require((rest[:-1] <= rest[1:]).all(), f"residuals_ of {name} are in ascending order")
-    if "target_scale_" in found:
-        require(found["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
+    if "target_scale_" in attributes:
+        require(attributes["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
 
 
 def check_maps(maps: Any, classes: int, name: str) -> None:

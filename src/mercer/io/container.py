@@ -244,12 +244,12 @@ def _bytes(array: np.ndarray) -> Iterable[Any]:
 
 def _digest(version: int, text: str, arrays: Mapping[str, Any], pieces: Callable[[Any], Iterable[Any]] = _bytes) -> str:
     """Return the SHA-256 of the manifest and of every array with its name, type and shape."""
-    found = hashlib.sha256(f"{FORMAT} {version} {len(text)}\n{text}".encode())
+    digest = hashlib.sha256(f"{FORMAT} {version} {len(text)}\n{text}".encode())
     for name in sorted(arrays):
-        found.update(f"\n{name} {arrays[name].dtype.name} {arrays[name].shape}\n".encode())
+        digest.update(f"\n{name} {arrays[name].dtype.name} {arrays[name].shape}\n".encode())
         for piece in pieces(arrays[name]):
-            found.update(piece)
-    return found.hexdigest()
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def save(model: Any, path: str | os.PathLike[str], *, facts: dict[str, Any] | None = None) -> None:

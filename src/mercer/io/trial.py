@@ -17,9 +17,9 @@ _POINTS = ("X_fit_", "support_vectors_", "_everyone", "_data")  # where models k
 _ANSWERS = ("predict", "decision_function", "score_samples", "transform")
 _INSIDE = ("encoder_", "best_estimator_", "estimator_", "regressor_")  # what models of several hand points to
 _SEVERAL = ("steps", "transformers", "transformer_list")
-_FEW = 300  # points up to which the variance of a process, a matter of their third power, is worth a trial
-_TIMES = 7  # that the point is given: one row would fit beside vectors of any length, and this is no usual one
-_CLASSES = 30  # up to which probabilities of all pairs are worth a trial
+_PROCESS_POINTS = 300  # points up to which the variance of a process, a matter of their third power, is worth a trial
+_POINT_COPIES = 7  # rows of a trial: one row would fit beside vectors of any length, and this is no usual length
+_PAIRED_CLASSES = 30  # classes up to which the probabilities of all pairs are worth a trial
 
 
 def try_out(model: Any) -> None:
@@ -64,52 +64,52 @@ def _answer(model: Any, point: Any) -> None:
             found = getattr(model, name)(point)
             if hasattr(model, "inverse_transform") and type(model).__module__.startswith("mercer."):
                 model.inverse_transform(found)
-    if hasattr(model, "predict_proba") and len(getattr(model, "classes_", ())) <= _CLASSES:
+    if hasattr(model, "predict_proba") and len(getattr(model, "classes_", ())) <= _PAIRED_CLASSES:
         model.predict_proba(point)
     if hasattr(model, "predict_quantiles"):
         model.predict_quantiles(point, [0.5])
-    if hasattr(model, "_normalised") and model._kind != "similarities" and model.shape_fit_[0] <= _FEW:
+    if hasattr(model, "_normalised") and model._kind != "similarities" and model.shape_fit_[0] <= _PROCESS_POINTS:
         model.predict(point, return_std=True)
 
 
 def sample(model: Any) -> Any:
     """Return one point for a fitted model, in a container of the kind it takes; None where none can be made."""
-    found = vars(model)
-    function = found.get("func")
-    if not _ours(model) or not (function is None or _ours(function)) or "_precomputed" in found:
+    attributes = vars(model)
+    function = attributes.get("func")
+    if not _ours(model) or not (function is None or _ours(function)) or "_precomputed" in attributes:
         return None  # only its owner knows what it takes
-    if "names_" in found:
+    if "names_" in attributes:
         return None  # the map of named features knows what objects it takes
     for name in _INSIDE:
-        if name in found:
-            return sample(found[name])
-    if "steps" in found:
-        inside = [step for _, step in found["steps"] if not (step is None or isinstance(step, str))]
+        if name in attributes:
+            return sample(attributes[name])
+    if "steps" in attributes:
+        inside = [step for _, step in attributes["steps"] if not (step is None or isinstance(step, str))]
         return sample(inside[0]) if inside else None
-    if "transformer_list" in found:
-        return sample(found["transformer_list"][0][1])
-    if "transformers_" in found:
+    if "transformer_list" in attributes:
+        return sample(attributes["transformer_list"][0][1])
+    if "transformers_" in attributes:
         return _row_of_columns(model)
-    if "columns_" in found:
+    if "columns_" in attributes:
         import pandas as pd
 
-        return pd.DataFrame({column["name"]: [None] * _TIMES for column in found["columns_"]})
-    if found.get("_kind") != "similarities":
+        return pd.DataFrame({column["name"]: [None] * _POINT_COPIES for column in attributes["columns_"]})
+    if attributes.get("_kind") != "similarities":
         for name in _POINTS:
-            points = found.get(name)
+            points = attributes.get(name)
             if points is not None and size_of(points):
-                return Points(points).take(np.zeros(_TIMES, dtype=np.intp)).data
-    if "categories_" in found:
-        return np.array([[kinds[0] for kinds in found["categories_"]]] * _TIMES, dtype=object)
-    if "statistics_" in found:
-        return np.array([found["statistics_"]] * _TIMES)
-    if "n_features_in_" in found:
-        return np.ones((_TIMES, found["n_features_in_"]))
-    if "names_" in found:
+                return Points(points).take(np.zeros(_POINT_COPIES, dtype=np.intp)).data
+    if "categories_" in attributes:
+        return np.array([[kinds[0] for kinds in attributes["categories_"]]] * _POINT_COPIES, dtype=object)
+    if "statistics_" in attributes:
+        return np.array([attributes["statistics_"]] * _POINT_COPIES)
+    if "n_features_in_" in attributes:
+        return np.ones((_POINT_COPIES, attributes["n_features_in_"]))
+    if "names_" in attributes:
         return None  # of objects of whatever kind
     if type(model).__module__.startswith("mercer.features"):
         raise ValueError(f"a {type(model).__name__} that it holds does not know how many features it takes")
-    return found["classes_"][:1] if "classes_" in found else None
+    return attributes["classes_"][:1] if "classes_" in attributes else None
 
 
 def _row_of_columns(model: Any) -> Any:
@@ -126,4 +126,4 @@ def _row_of_columns(model: Any) -> Any:
             return None
         for place, value in zip(places, np.asarray(inner, dtype=object)[0], strict=False):
             row[place if names is None else list(names).index(place)] = value
-    return np.array([row] * _TIMES) if names is None else pd.DataFrame([row] * _TIMES, columns=names)
+    return np.array([row] * _POINT_COPIES) if names is None else pd.DataFrame([row] * _POINT_COPIES, columns=names)

@@ -19,8 +19,9 @@ _UNITS = {
     "gi": 2**30,
     "ti": 2**40,
 }
-_FEW, _ENOUGH = 1500, 128 * 2**20  # points whose matrix, decomposed, takes no more bytes than any machine has
-_SHARE = 0.5  # of what is free, when the caller names no budget
+# Points up to which a matrix and its decomposition fit into these bytes, which any machine has.
+_UNASKED_POINTS, _UNASKED_BYTES = 1500, 128 * 2**20
+_FREE_SHARE = 0.5  # of the free memory, when the caller names no budget
 
 
 class Budget(int):
@@ -41,7 +42,7 @@ class Budget(int):
 
     def __new__(cls, size: int | float | str | None = None) -> Budget:
         if size is None:
-            return super().__new__(cls, int(_SHARE * available_memory()))
+            return super().__new__(cls, int(_FREE_SHARE * available_memory()))
         if isinstance(size, str):
             match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", size.lower())
             if match is None or match[2] == "i" or not re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]):
@@ -58,7 +59,7 @@ class Budget(int):
     @classmethod
     def for_points(cls, size: int | float | str | None, n: int) -> Budget:
         """Return a budget for a matrix of n points; of few, without asking what is free, which takes a while."""
-        return cls(_ENOUGH if size is None and n <= _FEW else size)
+        return cls(_UNASKED_BYTES if size is None and n <= _UNASKED_POINTS else size)
 
     def __repr__(self) -> str:
         return f"Budget({readable(self)!r})"

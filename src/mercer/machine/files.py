@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 _DRAFT = re.compile(r"\.mercer-([0-9a-f]{8})-([0-9]{1,10})-[0-9a-f]{12}\.tmp")
-_OLD = 86_400.0  # seconds after which the draft of a process that cannot be asked for counts as left behind
+_ABANDONED_SECONDS = 86_400.0  # age at which a draft counts as left behind where its process cannot be asked for
 
 
 @contextmanager
@@ -132,7 +132,10 @@ def sweep(folder: Path) -> None:
             if name is None:
                 continue
             with suppress(OSError):
-                if _gone(name[1], int(name[2])) or time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD:
+                if (
+                    _gone(name[1], int(name[2]))
+                    or time.time() - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED_SECONDS
+                ):
                     os.unlink(entry.path)
 
 

@@ -241,8 +241,8 @@ def quota(root: Path = Path("/")) -> int | None:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return None
-    found = [share for line in lines for share in _shares_of(root / "sys/fs/cgroup", *line.split(":", 2)[1:])]
-    return max(1, -int(-min(found) // 1)) if found else None  # a part of a processor counts as one
+    shares = [share for line in lines for share in _shares_of(root / "sys/fs/cgroup", *line.split(":", 2)[1:])]
+    return max(1, -int(-min(shares) // 1)) if shares else None  # a part of a processor counts as one
 
 
 def _shares_of(mounted: Path, controllers: str, path: str) -> Iterator[float]:

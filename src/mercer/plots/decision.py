@@ -23,9 +23,9 @@ ZONES = ("#d3e2f2", "#ecf3fa", "#fcf0f1", "#f5d9dd")  # f <= -1, -1 < f < 0, 0 <
 EDGE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.1, "linestyle": (0, (5, 3)), "zorder": 2}
 RING: dict[str, Any] = {"marker": "o", "facecolors": "none", "edgecolors": style.INK, "linewidths": 0.8, "s": 58}
 CROSS: dict[str, Any] = {"marker": "x", "color": style.INK, "linewidths": 1.1, "s": 34}
-_SEEN = 0.01  # slack below which a segment would be shorter than the point it starts from
-_MANY = 40  # threads of a class that would hide the picture unless they are thin
-_AROUND = 0.6  # share of the picture's size within which margins that lie outside of it are looked for
+_VISIBLE_SLACK = 0.01  # slack below which a segment would be shorter than the point it starts from
+_THIN_THREADS = 40  # threads of a class that would hide the picture unless they are thin
+_MARGIN_REACH = 0.6  # share of the picture's size within which margins that lie outside of it are looked for
 
 
 def boundary(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Figure:
@@ -86,7 +86,9 @@ def boundary(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Figure:
         ax.set(xlabel=names[0], ylabel=names[1])
         right = math.floor(100 * float(1 - wrong.mean()) + 1e-9)
         ax.set_title(f"{_title(model)}: {right}% right", loc="left")
-        _explain(ax, int(support.sum()), int((slack > _SEEN).sum()), int(wrong.sum()), hasattr(model, "support_"))
+        _explain(
+            ax, int(support.sum()), int((slack > _VISIBLE_SLACK).sum()), int(wrong.sum()), hasattr(model, "support_")
+        )
     return style.owner(ax)
 
 
@@ -155,18 +157,18 @@ def _threads(
     slack: np.ndarray,
 ) -> None:
     """Draw a thread from each point with slack to the nearest place of its margin."""
-    if not (slack > _SEEN).any():
+    if not (slack > _VISIBLE_SLACK).any():
         return
-    lines = contour_generator(*_grid(model, like, box, _AROUND))
+    lines = contour_generator(*_grid(model, like, box, _MARGIN_REACH))
     for i, sign in enumerate((-1.0, 1.0)):
-        short = points[(signs == sign) & (slack > _SEEN)]
+        short = points[(signs == sign) & (slack > _VISIBLE_SLACK)]
         curves = [np.asarray(curve) for curve in lines.lines(sign)]
         if len(short) and curves:
             places = np.vstack([_nearest(short, curve) for curve in curves]).reshape(len(curves), len(short), 2)
             best = np.argmin(((places - short) ** 2).sum(axis=2), axis=0)
             feet = places[best, np.arange(len(short))]
             look: dict[str, Any] = {"colors": style.COLOURS[i], "linewidths": 0.9, "alpha": 0.7, "zorder": 2.5}
-            if len(short) > _MANY:
+            if len(short) > _THIN_THREADS:
                 look |= {"linewidths": 0.5, "alpha": 0.4}
             ax.add_collection(LineCollection(list(np.stack([short, feet], axis=1)), **look), autolim=False)
 

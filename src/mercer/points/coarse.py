@@ -177,15 +177,15 @@ class Coarse:
     @cached_property
     def _missing(self) -> np.ndarray:
         """What the diagonal lacks, (n, 1)."""
-        found = np.array(self._comparison.diag(), np.float64)
+        errors = np.array(self._comparison.diag(), np.float64)
         block = np.empty((_BLOCK, _BLOCK), np.float32)
-        n = len(found)
+        n = len(errors)
         for i in range(0, n, _BLOCK):
             if n - i < _BLOCK:
                 block = np.empty((n - i, n - i), np.float32)
             self._job.dense(i, i + len(block), i, i + len(block), block)
-            found[i : i + len(block)] -= block.diagonal()
-        return found[:, None]
+            errors[i : i + len(block)] -= block.diagonal()
+        return errors[:, None]
 
     def matvec(self, v: np.ndarray) -> np.ndarray:
         """Return the matrix times `v` (n,) or (n, k), in float64; `v` is rounded to float32."""

@@ -30,7 +30,8 @@ _SAFE = {np.dtype(np.float32): (1e15, 1e-12), np.dtype(np.float64): (1e140, 1e-1
 # Relative errors of values that distances by inner products may cause, far below what is promised (1e-5, 1e-12).
 _HARMLESS = {np.dtype(np.float32): 4e-6, np.dtype(np.float64): 2e-13}
 _MANY_PAIRS = 40_000  # pairs from which on it pays to look for a centre
-_NEAR = 0.5  # share of |x|^2 + |z|^2 below which sparse points, if it matters, are compared by differences
+# Share of |x|^2 + |z|^2 below which sparse points are compared by differences, where products lose digits.
+_NEAR_SHARE = 0.5
 _FEW_FEATURES = 4  # features of which differences cost no more than products
 
 Rows = slice | np.ndarray
@@ -246,7 +247,7 @@ class Comparison:
         many = len(left) * len(right) >= _MANY_PAIRS
         norms = None
         if leaf.kind == "sqdist" and weight is None and leaf not in self._extreme:
-            norms = x.norms, z.norms, max(x.radius, z.radius), 0.0 if leaf.path in self.inexact else _NEAR
+            norms = x.norms, z.norms, max(x.radius, z.radius), 0.0 if leaf.path in self.inexact else _NEAR_SHARE
         products = leaf.kind == "dot" or norms is not None
         right_rows = z.with_columns(d) if products and many else z.rows
         return STAT[leaf.kind], d, x.rows, right_rows, weight, (0.0, 0.0), norms

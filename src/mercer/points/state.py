@@ -222,10 +222,10 @@ def _plain_items(items: Any, arrays: Arrays) -> list[Any]:
 def _read_items(manifest: dict[str, Any], arrays: Arrays) -> Any:
     items, container = _plain_items(manifest.get("items"), arrays), manifest.get("container")
     if container == "objects":
-        found = np.empty(len(items), dtype=object)
+        objects = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
-            found[i] = item
-        return found
+            objects[i] = item
+        return objects
     if container == "texts":
         return np.array(items, dtype=np.str_)
     return tuple(items) if container == "tuple" else items

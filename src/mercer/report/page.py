@@ -31,7 +31,7 @@ from mercer.report.sections.winner import timings_section, winner_section
 from mercer.report.story import Story, judge
 
 _FOLDER = Path(__file__).parent
-_DRAWN = 400  # rows of which the boundary is drawn
+_BOUNDARY_ROWS = 400  # rows from which the picture of the boundary is made, at most
 
 
 def write_report(path: Any, story: Story, effort: float = 20.0) -> Path:
@@ -141,8 +141,8 @@ def _with_tables(story: Story) -> Story:
 
 def _known(story: Story, machine: Machine) -> list[Section]:
     """Return what needs no further computation."""
-    found = (_scores(story), search_section(story.model), winner_section(machine))
-    return [section for section in found if section is not None]
+    parts = (_scores(story), search_section(story.model), winner_section(machine))
+    return [section for section in parts if section is not None]
 
 
 def _sections(story: Story, machine: Machine, clock: Clock) -> list[Section]:
@@ -154,17 +154,17 @@ def _sections(story: Story, machine: Machine, clock: Clock) -> list[Section]:
     order = [importance.names[i] for i in importance.order]
     by_name = {str(column.name): column for column in story.treatment}
     columns = [by_name[name] for name in order if name in by_name]
-    found: list[Section | None] = [
+    parts: list[Section | None] = [
         _scores(story),
         data_section(story, rng),
         search_section(story.model),
         winner_section(machine),
     ]
     if judged is not None:
-        found += [errors_section(judged, machine, rng), calibration_section(judged, machine)]
-    found += [curve, importance_section(importance, machine), _pictures(story, machine, columns, clock, rng)]
-    found.append(influence_section(machine, frame, y, order, rng))
-    return [section for section in found if section is not None]
+        parts += [errors_section(judged, machine, rng), calibration_section(judged, machine)]
+    parts += [curve, importance_section(importance, machine), _pictures(story, machine, columns, clock, rng)]
+    parts.append(influence_section(machine, frame, y, order, rng))
+    return [section for section in parts if section is not None]
 
 
 def _pictures(
@@ -175,7 +175,7 @@ def _pictures(
     planes = clock.part(0.5)
     figures: list[Any] = []
     if machine.classifies and len(columns) != 2:
-        some = rng.permutation(len(frame))[:_DRAWN]
+        some = rng.permutation(len(frame))[:_BOUNDARY_ROWS]
         plane = directions_plane(machine, machine.encode(frame.iloc[some]), y[some], planes, each, rng)
         title = "The boundary, along the two directions that tell the classes apart best"
     else:

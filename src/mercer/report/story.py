@@ -74,7 +74,7 @@ class Story:
 
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975])
-_FEWEST, _MOST = 500, 20_000
+_FEWEST_JUDGED, _MOST_JUDGED = 500, 20_000  # rows whose predictions are judged, as time allows
 
 
 @dataclass
@@ -103,7 +103,7 @@ def _on_test(story: Story, machine: Machine, clock: Clock, rng: np.random.Genera
     frame, y = story.test[0], np.asarray(story.test[1])
     Z = machine.encode(frame)
     each = 2 * pace(machine.values, Z)
-    rows = draw(rng, len(y), int(np.clip(clock.left / max(each, 1e-9), _FEWEST, _MOST)))
+    rows = draw(rng, len(y), int(np.clip(clock.left / max(each, 1e-9), _FEWEST_JUDGED, _MOST_JUDGED)))
     where = count(len(y), "test row")
     if len(rows) < len(y):
         where = f"{len(rows):,} of the {where}"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _BLOCK = 2**20  # bytes parsed at a time
 _ROW = 2**26  # bytes of the longest row
 _CELL = 2**20  # bytes of the longest quoted cell with line breaks: a quote that is open longer was opened by mistake
-_MERGED = 8  # lines of a quoted cell from which on it is asked whether they are rows
+_MERGED_LINES = 8  # lines of a quoted cell from which on it is asked whether they are rows
 _MARK = b"\xef\xbb\xbf"  # with which UTF-8 text may begin
 _SEPARATORS = {"csv": ",;\t|", "tsv": "\t", "txt": ",;\t| "}
-_LOOK = 50  # lines by which the separator is chosen
+_SEPARATOR_LINES = 50  # lines by which the separator is chosen
 
 
 def delimited_batches(source: Source, separator: str, called: list[str]) -> Iterator[Any]:
@@ -138,7 +138,7 @@ class _Quotes:
         inner = cell.splitlines()[1:-1]
         return (
             self.width > 1
-            and len(inner) >= _MERGED
+            and len(inner) >= _MERGED_LINES
             and all(line.count(self.separator) == self.width - 1 for line in inner)
         )
 
@@ -184,7 +184,7 @@ def _separator(text: str, candidates: str) -> str:
     best, most = candidates[0], (False, 1)
     whole = text if text.count("\n") <= 1 else text[: text.rindex("\n")]
     for candidate in candidates:
-        rows = islice(csv.reader(io.StringIO(whole, newline=""), delimiter=candidate), _LOOK)
+        rows = islice(csv.reader(io.StringIO(whole, newline=""), delimiter=candidate), _SEPARATOR_LINES)
         try:
             widths = [len(row) for row in rows if any(row)]
         except csv.Error:

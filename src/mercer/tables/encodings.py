@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _FARTHEST = 1e9  # standard deviations; what lies farther out at prediction is brought here
 _KNEE = 3.0  # standard deviations up to which numbers stay as they are; those beyond are drawn nearer
-_LONG = 6.0  # standard deviations beyond which a tail is long enough to be spoken of
+_LONG_TAIL = 6.0  # standard deviations beyond which a tail is long enough to be spoken of
 _HALF = 0.5**0.5  # two values at -_HALF and +_HALF are as far apart as two categories: sqrt(2)
 
 
@@ -62,7 +62,7 @@ def learn_numbers(
         state["shape"] = "log" if tails == "auto" else "plain"
         what = called or f"numbers from {shown(there[0])} to {shown(there[-1])} (median {shown(median)})"
         what += ", standardised"
-        if tails == "auto" and far > _LONG:
+        if tails == "auto" and far > _LONG_TAIL:
             what += f"; a long tail (up to {far:.0f} deviations), drawn nearer beyond {_KNEE:g}"
     state["made"] = [name] + [f"{name} missing"] * state["missing"]
     said = f"{name}: {what}"
@@ -119,7 +119,7 @@ def bend(standard: np.ndarray, knee: float) -> np.ndarray:
 
 # -- categories: two different ones are sqrt(2) apart ------------------------------------------------------
 
-_RARE = 20  # in small tables a category that has one row in this many is not rare
+_RARE_ROWS = 20  # in small tables a category that has one row in this many is not rare
 
 
 def learn_categories(
@@ -142,7 +142,7 @@ def learn_categories(
     """
     counts = np.bincount(codes[codes >= 0], minlength=len(called))
     gone = int((codes < 0).sum())
-    enough = min(fewest, math.ceil(len(codes) / _RARE))
+    enough = min(fewest, math.ceil(len(codes) / _RARE_ROWS))
     ranked = sorted(range(len(called)), key=lambda i: (-counts[i], called[i]))
     kept = sorted(called[i] for i in ranked[:most] if counts[i] >= enough)
     pooled = len(called) - len(kept)

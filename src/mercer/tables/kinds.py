@@ -24,7 +24,7 @@ from mercer.tables.encodings import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOSTLY = 0.95  # share of the cells of a column of text that are numbers, from which on the others are slips
+_NUMBERS_SHARE = 0.95  # share of the cells of a column of text that are numbers, from which on the others are slips
 _NAMING = 0.5  # different texts per row, from which on they name or describe the rows
 _TELLING_ROWS = 20  # rows below which one cannot tell whether values name the rows
 _PROSE_WORDS = 3  # words of the median text, from which on texts are prose
@@ -59,7 +59,7 @@ def learn_column(
         if any(np.isfinite(number(v)) for v in present if not isinstance(v, bool)):
             cells = numbers(series)
             there = int((~np.isnan(cells.values)).sum())
-            if there and there >= _MOSTLY * (there + cells.wrong):
+            if there and there >= _NUMBERS_SHARE * (there + cells.wrong):
                 return _numbers(name, series, cells, scale, tails)
         elif all(hasattr(v, "isoformat") and hasattr(v, "year") for v in present) and present:
             return _dates(name, series, "", scale)
@@ -94,7 +94,7 @@ def _ordered(name: str, series: pd.Series, scale: float) -> dict[str, Any]:
 
 def _strings(called: list[str]) -> str:
     """Return what different texts are: "sequence" (of bases), "text" (prose), or "" for names."""
-    mostly = (1 - _MOSTLY) * len(called)
+    mostly = (1 - _NUMBERS_SHARE) * len(called)
     if sum(len(text) < _DNA_LETTERS or _DNA.fullmatch(text) is None for text in called) <= mostly:
         return "sequence"
     return "text" if np.median([len(_WORD.findall(text)) for text in called]) >= _PROSE_WORDS else ""

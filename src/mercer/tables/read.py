@@ -191,7 +191,7 @@ def _typed_columns(table: Any) -> pd.DataFrame:
 # -- the format of SVMlight and LIBSVM ---------------------------------------------------------------------
 
 _TARGET = "target"
-_DENSE = 2**26  # entries up to which a table is held with its zeros
+_DENSE_ENTRIES = 2**26  # entries up to which a table is held with its zeros
 _SVMLIGHT_LINE = re.compile(rb"\s*\S+(\s+qid:\d+)?(\s+\d+:[^\s:]+)*\s*(#.*)?", re.DOTALL)
 
 
@@ -222,7 +222,7 @@ def _svmlight_frame(source: Source, lines: list[bytes], done: int) -> pd.DataFra
     first = int(matrix.indices.min()) > 0 if matrix.nnz else 1  # indices from 1, as usual: there is no f0
     features = matrix[:, int(first) :]
     names = [f"f{i}" for i in range(int(first), matrix.shape[1])]
-    if matrix.shape[0] * len(names) <= _DENSE:
+    if matrix.shape[0] * len(names) <= _DENSE_ENTRIES:
         frame = pd.DataFrame(features.toarray(), columns=names)
     else:
         frame = pd.DataFrame.sparse.from_spmatrix(features, columns=names)

@@ -13,7 +13,7 @@ from mercer.losses.base import check_elementwise
 
 _STEPS = (0.03, 0.5, 2.0, 40.0)
 _ROUNDING = 1e-9
-_LARGE = 1e100  # values beyond this one are asked only to be numbers: the laws' own sums would overflow
+_LARGEST_VALUE = 1e100  # values beyond this one are asked only to be numbers: the laws' own sums would overflow
 _TRUTHS: dict[str, list[float]] = {
     "label": [-1.0, 1.0],
     "real": [-3.0, -0.2, 0.0, 1.0, 7.5],
@@ -75,7 +75,7 @@ def check_loss(loss: Any, y: Any = None, f: Any = None) -> None:
     places.require(
         "the derivative", ~np.isfinite(value) | places.whole(np.isfinite(slope)), "must be finite where the value is"
     )
-    small = np.abs(value) < _LARGE
+    small = np.abs(value) < _LARGEST_VALUE
     places = _Places(loss, places.Y[small], places.F[small], grid)
     value, slope = value[small], slope[small]
     if not small.any():
@@ -204,7 +204,7 @@ def _fenchel_young(at: _Places, what: str, conjugate: Callable, value: np.ndarra
     far = [at.F] if at.F.ndim == 2 else [at.F, np.full(at.F.shape, 1e6), np.full(at.F.shape, -1e6)]
     costs = [at.value(f) for f in far]
     for u in tilts:
-        if not (np.abs(u) < _LARGE).all():
+        if not (np.abs(u) < _LARGEST_VALUE).all():
             continue
         star = np.asarray(conjugate(at.Y, u), dtype=float)
         tilt = f"at u = {np.array2string(u[0], precision=6)}"
@@ -272,7 +272,7 @@ def _inverse_link(at: _Places, target: str) -> None:
     else:
         chances, slopes = [np.ones(len(truth))], [np.asarray(at.loss.derivative(truth, at.F))]
     largest = np.max(np.abs(slopes), axis=0)
-    slopes = [np.where(largest < _LARGE, slope, 0.0) for slope in slopes]
+    slopes = [np.where(largest < _LARGEST_VALUE, slope, 0.0) for slope in slopes]
     terms = [chance * slope for chance, slope in zip(chances, slopes, strict=True)]
     # The last term is the rounding of the probabilities.
     room = 1e-7 * (1 + sum(np.abs(term) for term in terms)) + 1e-15 * largest

@@ -21,7 +21,7 @@ from mercer.kernels.proof import Status
 from mercer.testing import objects, values
 from mercer.testing.values import agree, resolved
 
-_SMALL = 64  # entries of an array that a `repr` writes out
+_WRITTEN_ENTRIES = 64  # entries of an array that a `repr` writes out
 
 
 def proof(kernel: Kernel, points: Any = None, other: Any = None) -> None:
@@ -146,7 +146,7 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
     if isinstance(value, np.ndarray):
-        return value.size <= _SMALL
+        return value.size <= _WRITTEN_ENTRIES
     if isinstance(value, FunctionType):
         return value.__qualname__.isidentifier()
     plain = str | int | float | slice | np.number | spectral.SpectralLaw

@@ -153,7 +153,7 @@ def test_many_points_go_without_the_matrix(monkeypatch):
     X = np.random.default_rng(2).standard_normal((700, 2))
     w = np.random.default_rng(3).uniform(0.5, 2, 700)
     dense = MercerExpansion(RBF(1.0), X, 6, weights=w)
-    monkeypatch.setattr(integral_operator, "_DENSE", 100)
+    monkeypatch.setattr(integral_operator, "_DENSE_POINTS", 100)
     products = MercerExpansion(RBF(1.0), X, 6, weights=w)
     assert "Davidson" in products.how
     assert np.allclose(products.eigenvalues, dense.eigenvalues, rtol=1e-9)

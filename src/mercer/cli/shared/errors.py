@@ -16,7 +16,7 @@ from mercer.cli import ENDED, INTERRUPTED
 WRONG_USE = 2  # of the command, or an input that cannot be used
 CHECK_FAILED = 1  # verify and check: the answer is no
 CLOSED_PIPE = 141  # whoever read our output has had enough; the code that shells give
-_LONGEST = 600  # characters of a message
+_LONGEST_MESSAGE = 600  # characters of a message
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -27,7 +27,7 @@ def fail(sentence: str, code: int = WRONG_USE) -> NoReturn:
     raise typer.Exit(code)
 
 
-def shortened(message: str, most: int = _LONGEST) -> str:
+def shortened(message: str, most: int = _LONGEST_MESSAGE) -> str:
     """Return a message without its middle where it is long: it begins with what is wrong and ends with what to do.
 
     Examples

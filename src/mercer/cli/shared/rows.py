@@ -206,19 +206,19 @@ def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[s
     quantiles
         Which ones.
     """
-    found = {"prediction": np.asarray(model.predict(X))}
+    columns = {"prediction": np.asarray(model.predict(X))}
     if what == "proba":
         chances = model.predict_proba(X)
-        return found | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
+        return columns | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
     if what == "margins":
         values = np.asarray(model.decision_function(X))
         if values.ndim == 1:
-            return found | {"margin": values}
-        return found | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
+            return columns | {"margin": values}
+        return columns | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
     if what == "quantiles":
         values = model.predict_quantiles(X, quantiles)
-        return found | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
-    return found
+        return columns | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
+    return columns
 
 
 def require(model: Any, what: str) -> None:

@@ -56,21 +56,21 @@ def classification(
     balanced accuracy 0.75 ± 0.18
     """
     right = (y == predicted).astype(float)
-    found = [Score("accuracy", float(right.mean()), _proportion(right))]
+    scores = [Score("accuracy", float(right.mean()), _proportion(right))]
     shares = [right[y == label] for label in classes if (y == label).any()]
     if shares:  # labels of which none was ever seen have no share
         error = float(np.sqrt(sum(_proportion(part) ** 2 for part in shares))) / len(shares)
-        found.append(Score("balanced accuracy", float(np.mean([part.mean() for part in shares])), error))
+        scores.append(Score("balanced accuracy", float(np.mean([part.mean() for part in shares])), error))
     if chances is None:
-        return found
+        return scores
     if len(classes) == 2 and len(shares) == 2:
-        found.append(area(y == classes[1], chances[:, 1]))
+        scores.append(area(y == classes[1], chances[:, 1]))
     place = {label: i for i, label in enumerate(classes.tolist())}
     known = np.array([place.get(label, -1) for label in y.tolist()])
     if (known >= 0).all():  # a label that was never seen has no probability
         loss = -np.log(np.clip(chances[np.arange(len(y)), known], 1e-15, 1.0))
-        found.append(Score("log loss", float(loss.mean()), _error_of_mean(loss), larger=False))
-    return found
+        scores.append(Score("log loss", float(loss.mean()), _error_of_mean(loss), larger=False))
+    return scores
 
 
 def area(positive: np.ndarray, value: np.ndarray) -> Score:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mercer.cli.shared.training import Settings, Trained
 
-_COLUMNS = 40  # of a wide table, this many are listed one by one
+_COLUMNS_LISTED = 40  # of a wide table, this many are listed one by one
 
 
 class Teller:
@@ -64,13 +64,13 @@ class Teller:
         self._section("Columns")
         shown = output.table("column", "is", "and becomes")
         shown.columns[0].overflow = shown.columns[2].overflow = "fold"
-        for column in treatment[:_COLUMNS]:
+        for column in treatment[:_COLUMNS_LISTED]:
             said = str(column.said).removeprefix(f"{column.name}: ").removeprefix("numbers from ")
             style = "" if column.made else "dim"
             shown.add_row(Text(str(column.name), style=style), Text(str(column.kind), style=style), Text(said))
         self.console.print(indented(shown))
-        if len(treatment) > _COLUMNS:
-            left = treatment[_COLUMNS:]
+        if len(treatment) > _COLUMNS_LISTED:
+            left = treatment[_COLUMNS_LISTED:]
             kinds = {kind: sum(column.kind == kind for column in left) for kind in {c.kind for c in left}}
             rest = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
             self.console.print(indented(Text(f"and {len(left):,} more columns: {rest}. `mercer show` lists all.")))

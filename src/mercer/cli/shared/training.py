@@ -21,7 +21,7 @@ from mercer.cli.shared.telling import Teller
 from mercer.machine.clock import Clock
 from mercer.machine.warn import warn
 
-_EFFORT = 20.0  # seconds that the pictures of a report may take
+_REPORT_SECONDS = 20.0  # seconds that the pictures of a report may take
 
 
 @dataclass
@@ -244,7 +244,7 @@ def _report(made: Trained, path: Path) -> None:
     from mercer.report import write_report
 
     try:
-        write_report(path, _story(made), 0.0 if made.interrupted else _EFFORT)
+        write_report(path, _story(made), 0.0 if made.interrupted else _REPORT_SECONDS)
     except (KeyboardInterrupt, ValueError, ArithmeticError, MemoryError) as error:
         made.interrupted |= isinstance(error, KeyboardInterrupt)
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else sentence_of(error).rstrip(".")

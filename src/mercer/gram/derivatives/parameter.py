@@ -139,8 +139,8 @@ def _flat(value: Any) -> Iterator[Any]:
 def _like(value: Any, values: Iterator[Any]) -> Any:
     """Return the next values in the shape of this one."""
     if isinstance(value, np.ndarray):
-        found = [_like(v, values) for v in value]
-        return np.array(found) if all(isinstance(v, float) for v in found) else found
+        items = [_like(v, values) for v in value]
+        return np.array(items) if all(isinstance(v, float) for v in items) else items
     if isinstance(value, list):
         return [_like(v, values) for v in value]
     if isinstance(value, tuple):

@@ -21,7 +21,7 @@ from mercer.points.formulas.pair import scale_fits
 
 # Coordinates about their mean, in units of the scale, up to which (v_i - v_j)^2 may be taken from products: the error
 # of that is 1e-16 times their squares.
-_WIDE = 1e3
+_WIDEST_COORDINATES = 1e3
 
 
 def parameter_gradient(kernel: Kernel, X: Any, W: Any) -> np.ndarray:
@@ -128,12 +128,12 @@ class Plan:
         if not mine:
             return
         self.tape.lost.clear()
-        found = _derivatives(watch(kernel.of, self.points))
-        if found is not None:
-            lost = (self.tape.lost & mine) | self._beyond_products(found)
-            self._constants(found, lost)
-            self._scales(found, lost)
-            self._maps(found, lost)
+        partials = _derivatives(watch(kernel.of, self.points))
+        if partials is not None:
+            lost = (self.tape.lost & mine) | self._beyond_products(partials)
+            self._constants(partials, lost)
+            self._scales(partials, lost)
+            self._maps(partials, lost)
         for parameter in sorted(lost):
             h = parameter_step(self.theta[parameter])
             for weight, changed in stencil(partial(_after, kernel, parameter), h):
@@ -150,10 +150,10 @@ class Plan:
 
     # -- constants and scales ---------------------------------------------------------------------------
 
-    def _constants(self, found: Partials, lost: set[int]) -> None:
+    def _constants(self, partials: Partials, lost: set[int]) -> None:
         """Plan one sum for each parameter that enters by constants or by the one scale of a statistic."""
-        dependent = [(constant.slopes, 1.0, derivative) for constant, derivative in found.constants]
-        for leaf, derivative in found.leaves:
+        dependent = [(constant.slopes, 1.0, derivative) for constant, derivative in partials.constants]
+        for leaf, derivative in partials.leaves:
             if isinstance(leaf, StatLeaf) and isinstance(leaf.scale, Dual):
                 same = plain(leaf)
                 change = derivative * bounded(Formula("stat", leaf=same))
@@ -165,10 +165,10 @@ class Plan:
                 factor, values = self._values(sum((d * (part / unit) for part, d in parts), start=0.0))
                 self._add(Total(values), _share({parameter: factor * unit}))
 
-    def _scales(self, found: Partials, lost: set[int]) -> None:
+    def _scales(self, partials: Partials, lost: set[int]) -> None:
         """Plan sums over the pairs, feature by feature, for statistics with a scale for each."""
         groups: dict[Any, tuple[StatLeaf, Any]] = {}  # a statistic that is asked for twice is one
-        for leaf, derivative in found.leaves:
+        for leaf, derivative in partials.leaves:
             if isinstance(leaf, StatLeaf) and isinstance(leaf.scale, tuple) and parameters_in(leaf.scale) - lost:
                 key = leaf.kind, plain(leaf.path), tuple(id(s) for s in leaf.scale)
                 groups[key] = leaf, derivative + (groups[key][1] if key in groups else 0.0)
@@ -187,7 +187,7 @@ class Plan:
         else:
             about = v - v.mean(axis=0)
             extent = np.abs(about).max(axis=0)
-        wide = (extent > _WIDE * scale) | (power == 1)
+        wide = (extent > _WIDEST_COORDINATES * scale) | (power == 1)
         for one_by_one in (False, True):
             chosen = np.flatnonzero(wide == one_by_one)
             if len(chosen) == 0:
@@ -209,20 +209,20 @@ class Plan:
 
     # -- maps and functions of points -------------------------------------------------------------------
 
-    def _beyond_products(self, found: Partials) -> set[int]:
+    def _beyond_products(self, partials: Partials) -> set[int]:
         """Return the parameters of maps below statistics that are no sums of products, or below sparse points."""
         return {
             parameter
-            for leaf, _ in found.leaves
+            for leaf, _ in partials.leaves
             if isinstance(leaf, StatLeaf)
             for parameter in parameters_in(leaf.path)
             if leaf.kind not in ("dot", "sqdist", "sqsum")
             or sparse.issparse(seen(self.points, plain(leaf.path)).vectors)
         }
 
-    def _maps(self, found: Partials, lost: set[int]) -> None:
+    def _maps(self, partials: Partials, lost: set[int]) -> None:
         """Plan sums of rows for functions of one point, and products for maps, that hold parameters."""
-        for leaf, derivative in found.leaves:
+        for leaf, derivative in partials.leaves:
             moves = {
                 parameter: slope(partial(self._seen_after, leaf, parameter), parameter_step(self.theta[parameter]))
                 for parameter in sorted(parameters_in(_maps_of(leaf)) - lost)

@@ -23,9 +23,9 @@ from mercer.points.formulas.formula import Formula, Path, PointLeaf, StatLeaf, s
 from mercer.points.formulas.pair import norms, same_width, squared_norms
 
 _ROWS, _COLS = 128, 2048  # of a tile
-_LARGE = 1 << 26  # bytes of a result that are asked for without looking at the memory
-_FEW = 1 << 17  # pairs times features below which products bring nothing
-_WIDE = 1e3  # coordinates about a centre, in units of the scale, up to which products are accurate to 1e-13
+_UNCHECKED_BYTES = 1 << 26  # of a result that is allocated without asking how much memory is free
+_FEWEST_DIFFERENCES = 1 << 17  # pairs times features below which matrix products are no faster than differences
+_WIDEST_COORDINATES = 1e3  # about a centre, in units of the scale, up to which products are accurate to 1e-13
 _HUGE = 1e150  # differences beyond, in units of the scale, stand for infinity
 
 
@@ -84,7 +84,7 @@ def gradient(kernel: Kernel, X: Any, Z: Any, a: Any) -> np.ndarray:
         raise ValueError("a contains NaN or infinite values; coefficients must be finite.")
     columns = a.reshape(len(z), -1)
     shape = len(x), x.width, columns.shape[1]
-    if 8 * np.prod(shape) > _LARGE:
+    if 8 * np.prod(shape) > _UNCHECKED_BYTES:
         Budget(None).require(8 * int(np.prod(shape)), f"a gradient of shape {shape}", "take fewer rows at a time.")
     out, x, z = np.zeros(shape), x.double(), z.double()
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite gets a sentence
@@ -124,7 +124,7 @@ def _of_term(kernel: Kernel, x: Points, z: Points, a: np.ndarray) -> Any:
     derivatives: dict[Any, Any] = {}
     for leaf, derivative in partials(formula).leaves:
         derivatives[leaf] = derivatives.get(leaf, 0.0) + derivative
-    found: dict[Path, np.ndarray] = {}  # gradients in the points as each path shows them
+    gradients: dict[Path, np.ndarray] = {}  # gradients in the points as each path shows them
     parts: list[tuple[Comparison | None, Part]] = []
     values: list[tuple[PointLeaf, float, np.ndarray]] = []
     for leaf, derivative in derivatives.items():
@@ -137,7 +137,7 @@ def _of_term(kernel: Kernel, x: Points, z: Points, a: np.ndarray) -> Any:
                 "centre."
             )
         left, right = seen(x, leaf.path), seen(z, leaf.path)
-        out = found.setdefault(leaf.path, np.zeros((len(x), left.width, a.shape[1])))
+        out = gradients.setdefault(leaf.path, np.zeros((len(x), left.width, a.shape[1])))
         factor, rest = factored(derivative)
         if isinstance(leaf, StatLeaf):
             part = statistic(leaf, factor, rest, left, right, a, out)
@@ -152,8 +152,8 @@ def _of_term(kernel: Kernel, x: Points, z: Points, a: np.ndarray) -> Any:
         raise FloatingPointError(f"a derivative of {kernel!r} is outside the range of float64: {error}") from None
     for leaf, factor, total in values:
         left, right = seen(x, leaf.path), seen(z, leaf.path)
-        found[leaf.path] += _of_function(leaf, left, right) * (factor * total)[:, None, :]
-    return sum((_pulled(path, x, z, g) for path, g in found.items()), start=np.zeros(1))
+        gradients[leaf.path] += _of_function(leaf, left, right) * (factor * total)[:, None, :]
+    return sum((_pulled(path, x, z, g) for path, g in gradients.items()), start=np.zeros(1))
 
 
 def _run(parts: list[tuple[Comparison | None, Part]], n: int, m: int) -> None:
@@ -268,18 +268,18 @@ def _harmless(leaf: StatLeaf, derivative: Any, u: np.ndarray, v: Any, centre: np
     The error is a unit of the last place of the coordinates about the centre, times G; what counts is their size in
     units of the distance over which G varies.
     """
-    if not sparse.issparse(v) and len(u) * v.shape[0] * u.shape[1] <= _FEW:
+    if not sparse.issparse(v) and len(u) * v.shape[0] * u.shape[1] <= _FEWEST_DIFFERENCES:
         return False
     extent = float((np.abs(u - centre) / scale).max())
     extent = max(
         extent, float(abs(_over(v, scale)).max() if sparse.issparse(v) else (np.abs(v - centre) / scale).max())
     )
     if is_number(derivative):
-        return extent <= _WIDE
+        return extent <= _WIDEST_COORDINATES
     if isinstance(leaf.scale, float) and 1e-100 < leaf.scale < 1e100:
         magnified = gain(derivative, leaf.path)
         extent *= max(1.0, leaf.scale * magnified**0.5) if np.isfinite(magnified) else 1.0
-    return extent <= _WIDE and not has_poles(derivative)
+    return extent <= _WIDEST_COORDINATES and not has_poles(derivative)
 
 
 def _by_differences(

@@ -18,8 +18,8 @@ from mercer.points import Comparison
 
 _ROWS, _COLS = 256, 1024  # of a tile, which is 2 MiB
 _INLINE = 40_000  # pairs below which a second thread costs more than it brings
-_SOME = 61  # of so many values, one is looked at
-_RARE = 1e3
+_MEDIAN_STRIDE = 61  # one value in so many gives the median of a tile
+_LARGE_VALUE = 1e3  # in units of the median of a tile
 _HUGE = 1e150  # differences beyond stand for infinity; their squares are finite
 
 
@@ -102,28 +102,28 @@ class Spreads(Task):
 
     def add(self, total: np.ndarray, W: np.ndarray, rows: slice, cols: slice) -> None:
         tile, x, z = self.weighted(W, rows, cols), self.vectors[rows], self.vectors[cols]
-        found = np.zeros_like(total)
+        part = np.zeros_like(total)
         if self.poles:
             i, j = np.nonzero(_exceptional(tile))
             apart = x[i] - z[j]
-            found += (apart.multiply(apart) if sparse.issparse(apart) else apart * apart).T @ tile[i, j]
+            part += (apart.multiply(apart) if sparse.issparse(apart) else apart * apart).T @ tile[i, j]
             tile[i, j] = 0.0
         across = tile @ z
         if sparse.issparse(x):
-            found += x.multiply(x).T @ tile.sum(axis=1) + z.multiply(z).T @ tile.sum(axis=0)
-            found -= 2 * np.asarray(x.multiply(across).sum(axis=0)).ravel()
+            part += x.multiply(x).T @ tile.sum(axis=1) + z.multiply(z).T @ tile.sum(axis=0)
+            part -= 2 * np.asarray(x.multiply(across).sum(axis=0)).ravel()
         else:
-            found += tile.sum(axis=1) @ (x * x) + tile.sum(axis=0) @ (z * z)
-            found -= 2 * np.einsum("ij,ij->j", x, across)
-        total += _twice(rows, cols) * found
+            part += tile.sum(axis=1) @ (x * x) + tile.sum(axis=0) @ (z * z)
+            part -= 2 * np.einsum("ij,ij->j", x, across)
+        total += _twice(rows, cols) * part
 
 
 def _exceptional(tile: np.ndarray) -> np.ndarray:
     """Return which values are a thousand times the usual ones, as some of them show."""
     size = np.abs(tile)
-    some = size.ravel()[::_SOME]
+    some = size.ravel()[::_MEDIAN_STRIDE]
     some = some[some > 0]
-    return size > (_RARE * np.median(some) if len(some) else 0.0)
+    return size > (_LARGE_VALUE * np.median(some) if len(some) else 0.0)
 
 
 @dataclass(eq=False)

@@ -19,11 +19,11 @@ from mercer.gram.symmetric import Symmetric
 from mercer.machine.threads import one_thread_each
 from mercer.machine.warn import warn
 
-_SMALL = 600  # points up to which LAPACK takes no longer than setting up anything else
-_MANY = 8  # one of so many eigenvalues, or more of them, are LAPACK's work at any size
-_RANK = 5.0  # times the root of n: columns of the guess
-_BASIS = 12  # blocks of vectors before the basis is cut
-_PRODUCTS = 100
+_LAPACK_POINTS = 600  # points up to which LAPACK takes no longer than setting up anything else
+_LAPACK_PART = 8  # LAPACK is the faster, at any size, where one eigenvalue in so many is asked for, or more
+_SKETCH_RANK = 5.0  # columns of the first guess, times the root of n
+_BASIS_BLOCKS = 12  # blocks of vectors before the basis is cut
+_MOST_PRODUCTS = 100  # products with the matrix, at most
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -121,7 +121,7 @@ def top_eigenpairs(
         raise ValueError(f"tol must lie between 0 and 1, relative to the largest eigenvalue; it is {tol!r}.")
     root = None if weights is None else np.sqrt(_weights(weights, n, center))
     whole = 8 * n * n * 4  # with what LAPACK and the centring need beside it
-    if (n <= _SMALL or k * _MANY >= n) and whole <= gram.budget:
+    if (n <= _LAPACK_POINTS or k * _LAPACK_PART >= n) and whole <= gram.budget:
         return _by_lapack(Symmetric(gram, center, root), int(k))
     with one_thread_each():
         return _by_products(Symmetric(gram, center, root), int(k), float(tol), seed)
@@ -162,11 +162,11 @@ def _by_products(matrix: Symmetric, k: int, tol: float, seed: int) -> Eigenpairs
     )
     left = budget - matrix.hold()
     column = (4 if matrix.single else 8) * n
-    rank = min(n // 4, max(2 * block, int(_RANK * math.sqrt(n))), max(0, left - least) // 3 // column)
-    most = min(n, _BASIS * block, (left - working - rank * column) // (16 * n))
+    rank = min(n // 4, max(2 * block, int(_SKETCH_RANK * math.sqrt(n))), max(0, left - least) // 3 // column)
+    most = min(n, _BASIS_BLOCKS * block, (left - working - rank * column) // (16 * n))
     rng = np.random.default_rng(seed)
     solver = Davidson(matrix, Sketch(matrix, rank, rng), k, tol, most, rng)
-    values, vectors, residuals = solver.run(_PRODUCTS)
+    values, vectors, residuals = solver.run(_MOST_PRODUCTS)
     goal = max(tol * abs(float(values[0])), solver.rounding)
     if residuals.max() > goal:
         warn(
@@ -206,9 +206,9 @@ def signed(vectors: np.ndarray) -> np.ndarray:
 
 
 EXTRA, PROBES = 4, 4  # pairs kept beyond those asked for; random directions that look for what the guess has missed
-_LOOKS = 3  # products after which those have shown what there is
+_PROBED_PRODUCTS = 3  # products after which the random directions have shown what the guess has missed
 _SWITCH = 1e-4  # of the largest eigenvalue: residuals from which on float64 values take the place of float32 ones
-_USELESS = 1e-3  # of the largest eigenvalue: errors of float32 products that are too large to begin with
+_SINGLE_USELESS = 1e-3  # errors of float32 products, in units of the largest eigenvalue, too large to begin with
 _UNIT = float(np.finfo(np.float32).eps) / 2
 _CHUNK = 4096  # rows of the basis that are turned at a time
 
@@ -258,7 +258,7 @@ class Davidson:
         start = self._new(sketch.vectors(self.kept))
         lacking = self.kept - start.shape[1]
         self._add(start, self._new(rng.standard_normal((n, min(n - start.shape[1], lacking + PROBES))), start))
-        if matrix.single and matrix.error > _USELESS * self._ritz()[0][0]:
+        if matrix.single and matrix.error > _SINGLE_USELESS * self._ritz()[0][0]:
             matrix.distrust()
             self._renew(self.size)
 
@@ -281,7 +281,7 @@ class Davidson:
             # What float32 may hide of the residuals: the values are rounded, and so were the vectors for the products.
             rounded = self.matrix.error + _UNIT * top if self.matrix.single else 0.0
             doubt = rounded * np.linalg.norm(self.blur[: self.size, None] * U, axis=0)
-            seen = self.steps >= _LOOKS or self.sketch.left <= values[k - 1]
+            seen = self.steps >= _PROBED_PRODUCTS or self.sketch.left <= values[k - 1]
             last = self.steps >= limit
             if ((sizes + doubt)[:k] <= goal).all() and seen:
                 return values[:k], times(Q, U[:, :k]), (sizes + doubt)[:k]
@@ -292,7 +292,7 @@ class Davidson:
                     return found
                 continue
             need = np.flatnonzero(sizes[:k] > goal / 2)
-            if need.size and self.steps >= _LOOKS:  # where it takes long, the pairs that follow help
+            if need.size and self.steps >= _PROBED_PRODUCTS:  # where it takes long, the pairs that follow help
                 need = np.concatenate([need, np.arange(k, len(values))])
             if last:
                 return self._sharpen()
@@ -326,7 +326,7 @@ class Davidson:
     def _expand(self, R: np.ndarray, values: np.ndarray, floor: float) -> bool:
         """Add the corrections of some pairs, and the images of the random directions; return whether any are new."""
         turned = self._new(self.sketch.solve(R, values, floor)) if len(values) else R
-        wandered = self._new(self._wander if self.steps < _LOOKS else self._wander[:, :0], turned)
+        wandered = self._new(self._wander if self.steps < _PROBED_PRODUCTS else self._wander[:, :0], turned)
         width = turned.shape[1] + wandered.shape[1]
         if self.size + width > self.most:
             ritz, U = self._ritz()

@@ -135,7 +135,7 @@ def _windows(order: list[Step], stats: list[StatLeaf]) -> list[tuple[float, floa
     There float32 sums are taken again in double: the relative error of exp(-E) is the absolute error of E. Beyond,
     the exponential is 0 anyway.
     """
-    found: dict[Hashable, tuple[float, float]] = {}
+    ranges: dict[Hashable, tuple[float, float]] = {}
     for step in order:
         if step.a is None:
             continue
@@ -152,9 +152,9 @@ def _windows(order: list[Step], stats: list[StatLeaf]) -> list[tuple[float, floa
             low, high = ((bound - source.e) / source.c for bound in (low, high))
             source = source.a
         if source.op == "stat":
-            before = found.get(source.leaf, (math.inf, 0.0))
-            found[source.leaf] = (min(low, before[0]), max(high, before[1]))
-    return [found.get(leaf, (0.0, 0.0)) for leaf in stats]
+            before = ranges.get(source.leaf, (math.inf, 0.0))
+            ranges[source.leaf] = (min(low, before[0]), max(high, before[1]))
+    return [ranges.get(leaf, (0.0, 0.0)) for leaf in stats]
 
 
 def _lower(

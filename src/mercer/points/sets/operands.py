@@ -10,12 +10,12 @@ from scipy import sparse
 from mercer import _core
 from mercer.machine.lazy import cached_property
 
-_SAMPLE = 2048  # rows whose mean is centre enough
-_SOME = 256  # rows that show whether each column has one frequent value
-_CENTRAL = 0.1  # a centre this near to 0, as a share of the mean squared norm, is taken to be 0
-_THIN = 0.35  # share of nonzeros below which they are visited one by one
-_WIDE = 16  # features from which on that pays
-_LISTED = 1 << 20  # features up to which lists by column are kept however few nonzeros there are
+_CENTRE_SAMPLE = 2048  # rows whose mean is near enough to the centre of all
+_FREQUENT_SAMPLE = 256  # rows that show whether each column has one frequent value
+_CENTRE_AT_ZERO = 0.1  # a centre this near to 0, as a share of the mean squared norm, is taken to be 0
+_THIN_SHARE = 0.35  # of nonzeros below which visiting them one by one is faster
+_THIN_FEATURES = 16  # features from which on visiting nonzeros one by one pays
+_LISTED_FEATURES = 1 << 20  # features up to which lists by column are kept however few nonzeros there are
 
 
 def padded(size: int, dtype: np.dtype) -> int:
@@ -37,14 +37,14 @@ def centre(rows: np.ndarray) -> np.ndarray | None:
     If most entries of each column are one value, as of one-hot codes whether standardised or not, then it is that
     value: few differences from it are not zero. Otherwise it is about the mean.
     """
-    some = rows[:: max(1, len(rows) // _SOME)]
-    if rows.shape[1] >= _WIDE:
+    some = rows[:: max(1, len(rows) // _FREQUENT_SAMPLE)]
+    if rows.shape[1] >= _THIN_FEATURES:
         frequent = np.partition(some, len(some) // 2, axis=0)[len(some) // 2]  # the median is, if anything is
-        if np.count_nonzero(some != frequent) < _THIN * some.size:
+        if np.count_nonzero(some != frequent) < _THIN_SHARE * some.size:
             return frequent if frequent.any() else None
-    some = rows[:: max(1, len(rows) // _SAMPLE)]
+    some = rows[:: max(1, len(rows) // _CENTRE_SAMPLE)]
     mean = some.mean(axis=0, dtype=np.float64)
-    far = float(mean @ mean) > _CENTRAL * float(np.einsum("ij,ij->", some, some, dtype=np.float64)) / len(some)
+    far = float(mean @ mean) > _CENTRE_AT_ZERO * float(np.einsum("ij,ij->", some, some, dtype=np.float64)) / len(some)
     return mean.astype(rows.dtype) if far else None
 
 
@@ -80,11 +80,11 @@ class Centred:
             if self._whole.thin is None:
                 return None
             return kind(self._whole.thin, np.arange(len(self._whole.rows), dtype=np.int64)[self._chosen])
-        some = self.rows[:: max(1, len(self.rows) // _SOME)]
-        if self.rows.shape[1] < _WIDE or np.count_nonzero(some) >= _THIN * some.size:
+        some = self.rows[:: max(1, len(self.rows) // _FREQUENT_SAMPLE)]
+        if self.rows.shape[1] < _THIN_FEATURES or np.count_nonzero(some) >= _THIN_SHARE * some.size:
             return None
         found = kind(self.rows)
-        return found if found.nonzeros < _THIN * self.rows.size else None
+        return found if found.nonzeros < _THIN_SHARE * self.rows.size else None
 
     def norms(self, thin: bool) -> np.ndarray:
         """Return the squared norms, summed as inner products with rows that are `thin`, or not, are summed."""
@@ -139,7 +139,7 @@ class Compressed:
 
     def with_columns(self, width: int) -> Any:
         """Return the rows, which also keep their nonzeros by column unless most columns would have none."""
-        if width <= max(_LISTED, self.rows.nonzeros):
+        if width <= max(_LISTED_FEATURES, self.rows.nonzeros):
             self.rows.list_columns()
         return self.rows
 

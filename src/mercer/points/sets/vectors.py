@@ -12,7 +12,7 @@ from scipy import sparse
 from mercer import _core
 
 # A sparse matrix this dense, or this small, is faster compared as an ordinary one.
-_DENSE_ENOUGH = 0.02
+_DENSE_SHARE = 0.02
 _DENSE_BYTES = 256 * 2**20
 
 
@@ -156,7 +156,7 @@ def _sparse_vectors(data: Any, name: str) -> Any:
     n, d = csr.shape
     if d == 0:
         raise ValueError(f"{name} has 0 columns; at least one feature is needed.")
-    if csr.nnz >= _DENSE_ENOUGH * n * d and n * d * csr.dtype.itemsize <= _DENSE_BYTES:
+    if csr.nnz >= _DENSE_SHARE * n * d and n * d * csr.dtype.itemsize <= _DENSE_BYTES:
         return csr.toarray()
     return csr
 

@@ -19,9 +19,9 @@ from mercer.report.machine import Machine
 from mercer.report.sections.data import as_numbers, in_order
 from mercer.report.story import Story
 
-_TURNS = 5
-_FEWEST, _MOST = 60, 2000
-_BARS = 16
+_PERMUTATIONS = 5  # of each column, at most: their spread gives the error of its importance
+_FEWEST_ROWS, _MOST_ROWS = 60, 2000  # rows whose values are permuted, as time allows
+_COLUMNS_DRAWN = 16  # columns in a picture of the importance, at most
 
 
 @dataclass
@@ -51,13 +51,13 @@ class Importance:
 
 def groups(encoder: Any) -> dict[str, np.ndarray]:
     """Return which columns of the encoded rows were made of each column of the table."""
-    found: dict[str, np.ndarray] = {}
+    means: dict[str, np.ndarray] = {}
     done = 0
     for column in encoder.treatment_:
         if len(column.made):
-            found[str(column.name)] = np.arange(done, done + len(column.made))
+            means[str(column.name)] = np.arange(done, done + len(column.made))
         done += len(column.made)
-    return found
+    return means
 
 
 def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generator) -> Importance:
@@ -69,12 +69,12 @@ def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generat
     tested = story.test is not None and len(story.test[0]) > 1
     frame, y = story.test if tested and story.test is not None else story.train
     made = groups(machine.model.encoder_)
-    first = rng.permutation(len(y))[:_MOST]
+    first = rng.permutation(len(y))[:_MOST_ROWS]
     Z, y = machine.encode(frame.iloc[first]), np.asarray(y)[first]
     each = max(1e-9, pace(machine.values, Z))
     afford = clock.left / (each * (len(made) + 1))  # rows that may be predicted for each column
-    turns = int(np.clip(afford / min(len(y), 300), 1, _TURNS))
-    rows = int(np.clip(afford / turns, min(_FEWEST, len(y)), len(y)))
+    turns = int(np.clip(afford / min(len(y), 300), 1, _PERMUTATIONS))
+    rows = int(np.clip(afford / turns, min(_FEWEST_ROWS, len(y)), len(y)))
     Z, y = Z[:rows], y[:rows]
     before = machine.values(Z)
     full = machine.score_of(before, Z, y)
@@ -101,81 +101,83 @@ def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generat
     )
 
 
-def importance_section(found: Importance, machine: Machine) -> Section:
+def importance_section(importance: Importance, machine: Machine) -> Section:
     """Return the section on the columns' importance."""
-    clear = [clip(found.names[i], 30) for i in found.order if found.clear[i]]
+    clear = [clip(importance.names[i], 30) for i in importance.order if importance.clear[i]]
     if clear:
         lead = f"The score rests on {listed(clear, 3)}."
     else:
         lead = "No single column is indispensable: without any one of them the score stays within its noise."
-    where = "test rows" if found.tested else "training rows, since no others were kept aside"
+    where = "test rows" if importance.tested else "training rows, since no others were kept aside"
     note = (
-        f"Each column's values were dealt out anew among {found.rows:,} {where}, {count(found.turns, 'time')}. Columns "
-        "that tell the same stand in for each other: both then seem to matter little."
+        f"Each column's values were dealt out anew among {importance.rows:,} {where}, {count(importance.turns, 'time')}"
+        ". Columns that tell the same stand in for each other: both then seem to matter little."
     )
-    figures = [_losses(found, machine.measure)] if clear else []
-    figures.append(_shifts(found, machine))
+    figures = [_losses(importance, machine.measure)] if clear else []
+    figures.append(_shifts(importance, machine))
     return Section("importance", "Columns that matter", lead, [Figures(figures), Prose([note], quiet=True)])
 
 
-def _losses(found: Importance, measure: str) -> Figure:
-    shown = found.order[:_BARS]
-    title = f"Without {clip(found.names[shown[0]], 24)} the score falls by {number(found.loss[shown[0]], 2)}"
-    chart = _chart("importance", title, found, shown, found.loss)
-    low, high = found.loss[shown] - found.spread[shown], found.loss[shown] + found.spread[shown]
+def _losses(importance: Importance, measure: str) -> Figure:
+    shown = importance.order[:_COLUMNS_DRAWN]
+    title = f"Without {clip(importance.names[shown[0]], 24)} the score falls by {number(importance.loss[shown[0]], 2)}"
+    chart = _chart("importance", title, importance, shown, importance.loss)
+    low, high = importance.loss[shown] - importance.spread[shown], importance.loss[shown] + importance.spread[shown]
     x = chart.across(*span([0.0, min(0.0, float(low.min())), float(high.max())], 0.03))
-    rows = _rows(chart, x, f"loss of {measure}", found, shown)
+    rows = _rows(chart, x, f"loss of {measure}", importance, shown)
     zero = float(x(0.0))
     for place, i in enumerate(shown):
         y = rows.middle(place)
-        hint = f"{found.names[i]}: {number(found.loss[i], 3)} ± {number(found.spread[i], 2)}"
-        chart.box(zero, rows.edge(place) + 4, float(x(found.loss[i])) - zero, rows.size - 8, "fill c0", hint)
-        if found.turns > 1:
-            ends = x(found.loss[i] + found.spread[i] * np.array([-1, 1]))
+        hint = f"{importance.names[i]}: {number(importance.loss[i], 3)} ± {number(importance.spread[i], 2)}"
+        chart.box(zero, rows.edge(place) + 4, float(x(importance.loss[i])) - zero, rows.size - 8, "fill c0", hint)
+        if importance.turns > 1:
+            ends = x(importance.loss[i] + importance.spread[i] * np.array([-1, 1]))
             chart.whisker(float(ends[0]), y, float(ends[1]), y, "ink")
     chart.whisker(zero, chart.y0, zero, chart.y1, "zero")
-    return Figure(title, chart.svg(), _rest(found, shown))
+    return Figure(title, chart.svg(), _rest(importance, shown))
 
 
-def _shifts(found: Importance, machine: Machine) -> Figure:
-    shown = np.argsort(-found.shift, kind="stable")[:_BARS]
-    size, what = found.shift[shown[0]], "the prediction"
+def _shifts(importance: Importance, machine: Machine) -> Figure:
+    shown = np.argsort(-importance.shift, kind="stable")[:_COLUMNS_DRAWN]
+    size, what = importance.shift[shown[0]], "the prediction"
     if machine.classifies:
         what = "the probabilities"
-    first = clip(found.names[shown[0]], 24)
+    first = clip(importance.names[shown[0]], 24)
     title = f"{first} moves {what} most: by {percent(size) if machine.classifies else number(size, 2)} on average"
-    chart = _chart("shift", title, found, shown, found.shift)
+    chart = _chart("shift", title, importance, shown, importance.shift)
     x = chart.across(0.0, float(size) * 1.03 or 1.0)
-    rows = _rows(chart, x, f"mean change of {what}", found, shown)
+    rows = _rows(chart, x, f"mean change of {what}", importance, shown)
     for place, i in enumerate(shown):
-        hint = f"{found.names[i]}: {number(found.shift[i], 3)}"
-        chart.box(chart.x0, rows.edge(place) + 4, float(x(found.shift[i])) - chart.x0, rows.size - 8, "fill c0", hint)
-    return Figure(title, chart.svg(), _rest(found, shown))
+        hint = f"{importance.names[i]}: {number(importance.shift[i], 3)}"
+        chart.box(
+            chart.x0, rows.edge(place) + 4, float(x(importance.shift[i])) - chart.x0, rows.size - 8, "fill c0", hint
+        )
+    return Figure(title, chart.svg(), _rest(importance, shown))
 
 
-def _chart(name: str, title: str, found: Importance, shown: np.ndarray, values: np.ndarray) -> Chart:
-    longest = max(len(clip(found.names[i], 22)) for i in shown)
-    said = "; ".join(f"{found.names[i]}: {number(values[i], 2)}" for i in shown)
+def _chart(name: str, title: str, importance: Importance, shown: np.ndarray, values: np.ndarray) -> Chart:
+    longest = max(len(clip(importance.names[i], 22)) for i in shown)
+    said = "; ".join(f"{importance.names[i]}: {number(values[i], 2)}" for i in shown)
     return Chart(name, title, said, height=62 + 22 * len(shown), left=16 + 6.3 * longest)
 
 
-def _rows(chart: Chart, x: Linear, label: str, found: Importance, shown: np.ndarray) -> Bands:
+def _rows(chart: Chart, x: Linear, label: str, importance: Importance, shown: np.ndarray) -> Bands:
     rows = Bands(len(shown), chart.y1, chart.y0)
     chart.axis_x(x, label, x.ticks(4))
-    chart.names_y(rows, [found.names[i] for i in shown], 22)
+    chart.names_y(rows, [importance.names[i] for i in shown], 22)
     return rows
 
 
-def _rest(found: Importance, shown: np.ndarray) -> str:
-    more = len(found.names) - len(shown)
+def _rest(importance: Importance, shown: np.ndarray) -> str:
+    more = len(importance.names) - len(shown)
     if not more:
         return ""
     return f"{count(more, 'column that matters', 'columns that matter')} less {'is' if more == 1 else 'are'} not shown."
 
 
-_PLACES = 24
-_LINES = 5  # classes that are drawn
-_NAMES = 12  # categories that are drawn
+_VALUES_DRAWN = 24  # values of a number at which the mean prediction is computed
+_CLASSES_DRAWN = 5  # classes with a line of their own, at most
+_CATEGORIES_DRAWN = 12  # categories on the axis, at most
 
 
 @dataclass
@@ -219,13 +221,13 @@ def depend(machine: Machine, frame: Any, column: Any, background: int, rng: np.r
             return None
         distinct = np.unique(numbers)
         low, high = quantiles(numbers, [0.02, 0.98])
-        values = distinct if len(distinct) <= 12 else spaced(low, high, _PLACES)
+        values = distinct if len(distinct) <= 12 else spaced(low, high, _VALUES_DRAWN)
         if pandas.api.types.is_integer_dtype(series):
             values = np.unique(np.round(values).astype(int))
         settings: list[Any] = values.tolist()
     elif column.kind in ("category", "ordered category", "yes/no"):
         counts = series.dropna().value_counts()
-        counts = counts[counts > 0][:_NAMES]  # pandas counts levels that do not occur, too
+        counts = counts[counts > 0][:_CATEGORIES_DRAWN]  # pandas counts levels that do not occur, too
         settings = (counts.sort_index() if in_order(series) else counts).index.tolist()
     else:
         return None
@@ -248,28 +250,28 @@ def dependence_figures(
         if len(figures) == most or (figures and clock.out):
             break
         share = clock.left / (most - len(figures))
-        background = int(np.clip(share / (each * _PLACES), 20, 200))
-        found = depend(machine, frame, column, background, rng)
-        if found is not None:
-            figures.append(_draw(found, machine, len(figures), min(background, len(frame))))
+        background = int(np.clip(share / (each * _VALUES_DRAWN), 20, 200))
+        dependence = depend(machine, frame, column, background, rng)
+        if dependence is not None:
+            figures.append(_draw(dependence, machine, len(figures), min(background, len(frame))))
     return figures
 
 
-def _draw(found: Dependence, machine: Machine, place: int, rows: int) -> Figure:
-    means, names = _outputs(found, machine)
+def _draw(dependence: Dependence, machine: Machine, place: int, rows: int) -> Figure:
+    means, names = _outputs(dependence, machine)
     what = (
         "probability" + (f" of {clip(names[0], 18)}" if len(names) == 1 else "") if machine.classifies else "prediction"
     )
     low, high = float(means[:, 0].min()), float(means[:, 0].max())
-    title = f"{clip(found.name, 26)}: the {what} lies between {number(low, 2)} and {number(high, 2)}"
+    title = f"{clip(dependence.name, 26)}: the {what} lies between {number(low, 2)} and {number(high, 2)}"
     if len(names) > 1:
-        title = f"{clip(found.name, 26)}: the probability of each class"
+        title = f"{clip(dependence.name, 26)}: the probability of each class"
     note = f"Average over {count(rows, 'row')} in which this column is set to each value."
     chart = Chart(f"depend{place}", title, note, height=320, top=34 if len(names) > 1 else 14)
-    if found.kind == "number":
-        _lines(chart, found, means, names, what)
+    if dependence.kind == "number":
+        _lines(chart, dependence, means, names, what)
     else:
-        chart = _strokes(chart, found, means, names, what)
+        chart = _strokes(chart, dependence, means, names, what)
     for i, name in enumerate(names if len(names) > 1 else []):
         at = chart.x0 + i * (chart.x1 - chart.x0) / len(names)
         chart.whisker(at, 16, at + 14, 16, f"key c{i}")
@@ -277,33 +279,33 @@ def _draw(found: Dependence, machine: Machine, place: int, rows: int) -> Figure:
     return Figure(title, chart.svg(), note)
 
 
-def _outputs(found: Dependence, machine: Machine) -> tuple[np.ndarray, list[str]]:
+def _outputs(dependence: Dependence, machine: Machine) -> tuple[np.ndarray, list[str]]:
     """Return what is drawn: the prediction, the second of two classes, or those of many that move most."""
     if not machine.classifies:
-        return found.means, ["prediction"]
+        return dependence.means, ["prediction"]
     names = [str(c) for c in machine.classes]
     if len(names) == 2:
-        return found.means[:, 1:], names[1:]
-    moving = np.sort(np.argsort(-np.ptp(found.means, axis=0), kind="stable")[:_LINES])
-    return found.means[:, moving], [names[i] for i in moving]
+        return dependence.means[:, 1:], names[1:]
+    moving = np.sort(np.argsort(-np.ptp(dependence.means, axis=0), kind="stable")[:_CLASSES_DRAWN])
+    return dependence.means[:, moving], [names[i] for i in moving]
 
 
-def _lines(chart: Chart, found: Dependence, means: np.ndarray, names: list[str], what: str) -> None:
-    at = np.array(found.values, float)
+def _lines(chart: Chart, dependence: Dependence, means: np.ndarray, names: list[str], what: str) -> None:
+    at = np.array(dependence.values, float)
     x, y = chart.across(*span(at, 0.02)), chart.up(*span(means, 0.08))
     chart.axis_y(y, what)
-    chart.axis_x(x, found.name)
+    chart.axis_x(x, dependence.name)
     for i in range(means.shape[1]):
         chart.line(x(at), y(means[:, i]), f"c{i}")
         if len(at) <= 12:
             chart.dots(x(at), y(means[:, i]), f"c{i}", 3)
 
 
-def _strokes(chart: Chart, found: Dependence, means: np.ndarray, names: list[str], what: str) -> Chart:
+def _strokes(chart: Chart, dependence: Dependence, means: np.ndarray, names: list[str], what: str) -> Chart:
     order = np.argsort(-means[:, 0], kind="stable")
-    if found.kind == "ordered category":
+    if dependence.kind == "ordered category":
         order = np.arange(len(means))
-    labels = [str(found.values[i]) for i in order]
+    labels = [str(dependence.values[i]) for i in order]
     longest = max(len(clip(name, 20)) for name in labels)
     top = chart.y1 + (14 if len(names) > 1 else 0)
     made = Chart(
@@ -315,7 +317,7 @@ def _strokes(chart: Chart, found: Dependence, means: np.ndarray, names: list[str
         top=top,
     )
     x, rows = made.across(*span(means, 0.06)), Bands(len(labels), made.y1, made.y0)
-    made.axis_x(x, f"{what}, by {clip(found.name, 24)}")
+    made.axis_x(x, f"{what}, by {clip(dependence.name, 24)}")
     made.names_y(rows, labels, 20)
     for place, i in enumerate(order):
         y = rows.middle(place)

@@ -14,9 +14,9 @@ from mercer.report.drawing.svg import Chart, tag
 from mercer.report.drawing.words import clip, listed, number, percent
 from mercer.report.story import Story
 
-_ROWS = 20_000  # rows of which columns are drawn
-_BARS = 14  # of a column's small picture
-_CLASSES = 16  # bars of the target's picture
+_ROWS_DRAWN = 20_000  # rows from which the pictures of columns are made, at most: more change nothing one sees
+_BARS_PER_COLUMN = 14  # in the small picture of a column
+_TARGET_BARS = 16  # classes in the picture of the target, at most
 _PLURALS = {
     "number": "numbers",
     "category": "categories",
@@ -48,8 +48,8 @@ def data_section(story: Story, rng: np.random.Generator) -> Section:
         blocks.append(Prose(story.notes))
     blocks.append(Figures([_target(np.asarray(y), story.model)]))
     sample = frame
-    if len(frame) > _ROWS:
-        sample = frame.iloc[np.sort(rng.choice(len(frame), _ROWS, replace=False))]
+    if len(frame) > _ROWS_DRAWN:
+        sample = frame.iloc[np.sort(rng.choice(len(frame), _ROWS_DRAWN, replace=False))]
     if story.treatment:
         blocks.append(_treatment(story.treatment, sample))
     return Section("data", "Data", lead + ".", blocks)
@@ -84,14 +84,14 @@ def sketch(series: Any, kind: str) -> str:
     numbers = as_numbers(values) if kind in ("number", "date") else np.empty(0)
     if numbers.size:
         look = "c0"
-        heights = bins(np.clip(numbers, *quantiles(numbers, [0.005, 0.995])), _BARS)[0]
+        heights = bins(np.clip(numbers, *quantiles(numbers, [0.005, 0.995])), _BARS_PER_COLUMN)[0]
     else:
         look = "c1"
         counts = values.value_counts(sort=False) if in_order(values) else values.astype(str).value_counts()
-        heights = counts.to_numpy()[:_BARS]
+        heights = counts.to_numpy()[:_BARS_PER_COLUMN]
     if not len(heights) or not heights.max():
         return ""
-    bands, up = Bands(_BARS, 0, 84), Linear(0, float(heights.max()), 20, 1)
+    bands, up = Bands(_BARS_PER_COLUMN, 0, 84), Linear(0, float(heights.max()), 20, 1)
     bars = "".join(
         tag(
             "rect",
@@ -141,7 +141,7 @@ def _classes(y: np.ndarray) -> Figure:
     title = (
         f"{count(len(names), 'class', 'classes')}; the commonest, {clip(names[0], 20)}, is {percent(share)} of the rows"
     )
-    shown = min(len(names), _CLASSES)
+    shown = min(len(names), _TARGET_BARS)
     longest = max(len(clip(n, 20)) for n in names[:shown])
     chart = Chart(
         "target",

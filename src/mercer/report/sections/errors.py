@@ -15,9 +15,9 @@ from mercer.report.drawing.words import clip, number, percent
 from mercer.report.machine import Machine
 from mercer.report.story import LEVELS, Judged
 
-_WRITTEN = 9  # classes up to which counts are written into the cells
-_CLASSES = 30  # classes that are drawn
-_POINTS = 900  # predictions that are drawn
+_CLASSES_WITH_COUNTS = 9  # classes up to which the cells have room for their counts
+_CLASSES_DRAWN = 30  # classes in the picture, at most
+_PREDICTIONS_DRAWN = 900  # points in the picture, at most
 
 
 def errors_section(judged: Judged, machine: Machine, rng: np.random.Generator) -> Section:
@@ -48,7 +48,7 @@ def _classified(judged: Judged, machine: Machine) -> Section:
 
 
 def _matrix(table: np.ndarray, names: list[str]) -> Figure:
-    k = min(len(names), _CLASSES)
+    k = min(len(names), _CLASSES_DRAWN)
     order = np.sort(np.argsort(-table.sum(axis=1), kind="stable")[:k])
     table, names = table[np.ix_(order, order)], [names[i] for i in order]
     recall = np.divide(np.diag(table), table.sum(axis=1), out=np.ones(k), where=table.sum(axis=1) > 0)
@@ -79,7 +79,7 @@ def _matrix(table: np.ndarray, names: list[str]) -> Figure:
             step = 0 if not table[i, j] else max(1, shade(part, 0.0, 1.0))
             hint = f"true {names[i]}, predicted {names[j]}: {table[i, j]:,} rows, {percent(part)} of the class"
             chart.box(columns.edge(j) + 0.5, rows.edge(i) + 0.5, columns.size - 1, rows.size - 1, f"h{step}", hint)
-            if k <= _WRITTEN:
+            if k <= _CLASSES_WITH_COUNTS:
                 look = "cell on-high" if step > 5 else "cell on-low"
                 chart.text(
                     columns.middle(j), rows.middle(i) + (0 if size > 34 else 4), f"{table[i, j]:,}", look, "middle"
@@ -95,18 +95,22 @@ def _matrix(table: np.ndarray, names: list[str]) -> Figure:
             chart.text(x, y, clip(name, 12), "tick", "middle", name)
     chart.label_x("predicted")
     chart.label_y("true")
-    note = "Shades are shares of each true class" + ("" if k <= _WRITTEN else "; rest on a cell for its numbers") + "."
+    note = (
+        "Shades are shares of each true class"
+        + ("" if k <= _CLASSES_WITH_COUNTS else "; rest on a cell for its numbers")
+        + "."
+    )
     return Figure(title, chart.svg(), note)
 
 
 def _by_class(table: np.ndarray, names: list[str]) -> Table:
-    found, said, right = table.sum(axis=1), table.sum(axis=0), np.diag(table)
+    actual, said, right = table.sum(axis=1), table.sum(axis=0), np.diag(table)
     rows = []
     for i, name in enumerate(names):
-        recall = right[i] / found[i] if found[i] else float("nan")
+        recall = right[i] / actual[i] if actual[i] else float("nan")
         precision = right[i] / said[i] if said[i] else float("nan")
-        both = 2 * right[i] / (found[i] + said[i]) if found[i] + said[i] else float("nan")
-        rows.append((clip(name, 40), f"{found[i]:,}", percent(recall), percent(precision), percent(both)))
+        both = 2 * right[i] / (actual[i] + said[i]) if actual[i] + said[i] else float("nan")
+        rows.append((clip(name, 40), f"{actual[i]:,}", percent(recall), percent(precision), percent(both)))
     return Table(
         "By class: recall is the share of its rows that are found, precision how often that name is right",
         ("class", "rows", "recall", "precision", "F1"),
@@ -137,7 +141,7 @@ def _scatter(truth: np.ndarray, predicted: np.ndarray, rng: np.random.Generator)
     spread = float(((true - true.mean()) ** 2).sum())
     explained = 1 - float(((true - said) ** 2).sum()) / spread if spread else float("nan")
     title = f"Predictions follow the truth: R² = {number(explained)}"
-    some = rng.permutation(len(truth))[:_POINTS]
+    some = rng.permutation(len(truth))[:_PREDICTIONS_DRAWN]
     chart = Chart("scatter", title, f"{count(len(truth), 'point')}; the diagonal is a perfect prediction.", height=330)
     # A few extremes must not press all the others into a corner.
     low, high = quantiles(np.concatenate([truth, predicted]), [0.001, 0.999])
@@ -148,7 +152,7 @@ def _scatter(truth: np.ndarray, predicted: np.ndarray, rng: np.random.Generator)
     chart.line(x(ends), y(ends), "c-muted dashed")
     look = "c0 faint" if len(some) > 150 else "c0 half"
     chart.dots(x(np.clip(predicted[some], *ends)), y(np.clip(truth[some], *ends)), look, 2.4)
-    note = f"{_POINTS} of {len(truth):,} rows, drawn at random." if len(truth) > _POINTS else ""
+    note = f"{_PREDICTIONS_DRAWN} of {len(truth):,} rows, drawn at random." if len(truth) > _PREDICTIONS_DRAWN else ""
     return Figure(title, chart.svg(), note)
 
 
@@ -171,8 +175,8 @@ def _spread(residual: np.ndarray) -> Figure:
     return Figure(title, chart.svg(), "The pale strip holds nine in ten; the last bars hold all beyond.")
 
 
-_BINS = 10
-_INTERVAL = 0.95
+_CALIBRATION_BINS = 10  # groups of predictions of about the same probability, at most
+_COVERAGE = 0.95  # of the interval about the share of each group
 
 
 def calibration_section(judged: Judged, machine: Machine) -> Section | None:
@@ -193,7 +197,7 @@ def interval(hits: int, of: int) -> tuple[float, float]:
     >>> f"{low:.2f} {high:.2f}"
     '0.19 0.81'
     """
-    tail = (1 - _INTERVAL) / 2
+    tail = (1 - _COVERAGE) / 2
     low = float(beta.ppf(tail, hits, of - hits + 1)) if hits else 0.0
     high = float(beta.ppf(1 - tail, hits + 1, of - hits)) if hits < of else 1.0
     return low, high
@@ -234,7 +238,7 @@ def _probabilities(judged: Judged, machine: Machine) -> Section:
 
 def _bins(said: np.ndarray) -> list[np.ndarray]:
     """Return rows with about the same probability, in groups of about the same size."""
-    groups = np.array_split(np.argsort(said, kind="stable"), min(_BINS, max(1, len(said) // 15)))
+    groups = np.array_split(np.argsort(said, kind="stable"), min(_CALIBRATION_BINS, max(1, len(said) // 15)))
     return [g for g in groups if len(g)]
 
 

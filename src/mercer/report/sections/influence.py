@@ -15,11 +15,11 @@ from mercer.report.drawing.words import clip, number, percent, value
 from mercer.report.machine import Machine, draw
 from mercer.report.sections.data import as_numbers
 
-_ROWS = 12  # rows of the table
-_COLUMNS = 4  # columns of the data in it
-_LOOKED = 3000  # support vectors whose margins are computed
-_EXACT = 2500  # rows up to which every row is left out in turn
-_THERE = 1 - 1e-6  # the share of its bound from which on a coefficient is there
+_ROWS_LISTED = 12  # rows of the table
+_COLUMNS_LISTED = 4  # columns of the data in the table: as many as fit
+_MARGINS = 3000  # support vectors whose margins are computed, at most
+_POINTS_LEFT_OUT = 2500  # points up to which each is left out in turn, by the inverse of a matrix: their third power
+_AT_BOUND = 1 - 1e-6  # share of its bound from which on a coefficient is at the bound
 
 
 def influence_section(
@@ -42,19 +42,19 @@ def influence_section(
 
 def _shown(frame: Any, columns: list[str], row: int) -> list[str]:
     labels = {str(label): label for label in frame.columns}
-    return [value(frame[labels[name]].iloc[row]) for name in columns[:_COLUMNS] if name in labels]
+    return [value(frame[labels[name]].iloc[row]) for name in columns[:_COLUMNS_LISTED] if name in labels]
 
 
 def _numeric(frame: Any, columns: list[str], start: int) -> tuple[int, ...]:
     """Return the places of columns that hold numbers, in a table that shows them from `start` on."""
     known = {str(label): frame[label] for label in frame.columns}
-    shown = [known[name] for name in columns[:_COLUMNS] if name in known]
+    shown = [known[name] for name in columns[:_COLUMNS_LISTED] if name in known]
     return tuple(start + i for i, series in enumerate(shown) if as_numbers(series).size)
 
 
 def _heads(frame: Any, columns: list[str]) -> list[str]:
     known = {str(label) for label in frame.columns}
-    return [clip(name, 20) for name in columns[:_COLUMNS] if name in known]
+    return [clip(name, 20) for name in columns[:_COLUMNS_LISTED] if name in known]
 
 
 # -- support vector machines ------------------------------------------------------------------------------
@@ -67,17 +67,17 @@ def _machine(machine: Machine, frame: Any, y: np.ndarray, columns: list[str], rn
     codes = np.array([place[c] for c in y[support].tolist()], dtype=int)
     weights = np.asarray(getattr(model, "class_weight_", np.ones(len(machine.classes))), dtype=float)
     part = np.abs(np.asarray(model.dual_coef_)) / (model.C * weights[codes])
-    bound = (part >= _THERE).any(axis=0)
+    bound = (part >= _AT_BOUND).any(axis=0)
     share = len(support) / len(y)
     lead = (
         f"{count(len(support), 'row')} of {len(y):,} ({percent(share)}) carry the model; {int(bound.sum()):,} of them "
         "are at their bound, where a row can pull no harder."
     )
-    some = draw(rng, len(support), _LOOKED)
-    if bound.any() and bound.sum() <= _LOOKED:
+    some = draw(rng, len(support), _MARGINS)
+    if bound.any() and bound.sum() <= _MARGINS:
         some = np.flatnonzero(bound)
     margin = _margins(model, codes[some], some)
-    order = np.argsort(margin - part[:, some].sum(axis=0) * 1e-9, kind="stable")[:_ROWS]
+    order = np.argsort(margin - part[:, some].sum(axis=0) * 1e-9, kind="stable")[:_ROWS_LISTED]
     rows = []
     for i in order:
         s = some[i]
@@ -106,14 +106,14 @@ def _machine(machine: Machine, frame: Any, y: np.ndarray, columns: list[str], rn
 
 def _margins(model: Any, codes: np.ndarray, some: np.ndarray) -> np.ndarray:
     """Return how far support vectors are on their own side; of several classes, beyond the best of the others."""
-    found = np.asarray(model.decision_function(model.support_vectors_[some]), dtype=float)
-    if found.ndim == 1:
-        return np.where(codes == 1, found, -found)
+    values = np.asarray(model.decision_function(model.support_vectors_[some]), dtype=float)
+    if values.ndim == 1:
+        return np.where(codes == 1, values, -values)
     if model.decision_function_shape == "ovo":
-        found = one_vs_rest(found, len(model.classes_))
-    own = found[np.arange(len(codes)), codes].copy()
-    found[np.arange(len(codes)), codes] = -np.inf
-    return np.asarray(own - found.max(axis=1))
+        values = one_vs_rest(values, len(model.classes_))
+    own = values[np.arange(len(codes)), codes].copy()
+    values[np.arange(len(codes)), codes] = -np.inf
+    return np.asarray(own - values.max(axis=1))
 
 
 def _shares(total: int, support: int, bound: int) -> Figure:
@@ -153,7 +153,7 @@ def _ridge(machine: Machine, frame: Any, y: np.ndarray, columns: list[str]) -> S
     model = machine.model.estimator_
     a = np.asarray(model.dual_coef_, dtype=float).ravel()
     residual = float(model.alpha) * a  # (K + alpha) a + b = y
-    exact = len(a) <= _EXACT and float(model.alpha) > 0
+    exact = len(a) <= _POINTS_LEFT_OUT and float(model.alpha) > 0
     heads: tuple[str, ...] = ("row", "target", "fitted", "residual")
     units = machine.learnt(y).astype(float)
     if exact:
@@ -164,7 +164,7 @@ def _ridge(machine: Machine, frame: Any, y: np.ndarray, columns: list[str]) -> S
     else:
         pull = np.abs(a)
     rows = []
-    for i in np.argsort(-pull, kind="stable")[:_ROWS]:
+    for i in np.argsort(-pull, kind="stable")[:_ROWS_LISTED]:
         fitted = [number(units[i], 4), number(units[i] - residual[i], 4), number(residual[i])]
         more = [number(left_out[i]), percent(leverage[i])] if exact else []
         rows.append((str(frame.index[i]), *fitted, *more, *_shown(frame, columns, i)))

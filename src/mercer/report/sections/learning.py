@@ -15,11 +15,13 @@ from mercer.report.drawing.words import number
 from mercer.report.machine import Machine, draw
 from mercer.report.story import Story
 
-_HALVINGS = 7
-_FEWEST = 16  # rows of the smallest part
-_DRAWS = 3  # parts of each size
-_JUDGES = 2000  # rows that are scored
-_GROWTH = 5.0  # how much longer twice the rows take, unless two sizes have shown it
+_SIZES = 7  # sizes of a part, at most, each half of the next: down to 1/64 of the rows
+_FEWEST_ROWS = 16  # rows of the smallest part
+_PARTS_PER_SIZE = 3  # parts drawn of each size, whose mean is shown
+_ROWS_SCORED = 2000  # rows on which a fit is scored, at most
+_TIME_OF_TWICE_THE_ROWS = (
+    5.0  # in units of the time of half of them, where it is not known yet: between a square and a cube
+)
 
 
 @dataclass
@@ -39,12 +41,12 @@ def learning_section(story: Story, machine: Machine, clock: Clock, rng: np.rando
     tested = story.test is not None and len(story.test[0]) > 1
     if tested:
         assert story.test is not None
-        chosen = draw(rng, len(story.test[0]), _JUDGES)
+        chosen = draw(rng, len(story.test[0]), _ROWS_SCORED)
         judges = (machine.encode(story.test[0])[chosen], np.asarray(story.test[1])[chosen])
         pool = np.arange(len(y))
     else:
         apart = rng.permutation(len(y))
-        cut = min(_JUDGES, max(2, len(y) // 5))
+        cut = min(_ROWS_SCORED, max(2, len(y) // 5))
         judges, pool = (train[apart[:cut]], y[apart[:cut]]), apart[cut:]
     curve = grow(machine, train[pool], y[pool], judges, clock, rng, whole=machine if tested else None)
     if len(curve.sizes) < 2:
@@ -67,21 +69,21 @@ def grow(
     `whole` is the model of all rows, if they are the ones at hand: it need not be fitted again.
     """
     curve, before = Curve(), 0.0
-    least = max(_FEWEST, 3 * len(machine.classes))
-    sizes = sorted({len(y) >> k for k in range(_HALVINGS) if len(y) >> k >= least} | ({len(y)} if whole else set()))
+    least = max(_FEWEST_ROWS, 3 * len(machine.classes))
+    sizes = sorted({len(y) >> k for k in range(_SIZES) if len(y) >> k >= least} | ({len(y)} if whole else set()))
     for size in sizes:
         if whole is not None and size == len(y):
             curve.sizes.append(size)
             curve.unseen.append([whole.score(*judges)])
-            rows = draw(rng, size, _JUDGES // 2)
+            rows = draw(rng, size, _ROWS_SCORED // 2)
             curve.seen.append([whole.score(Z[rows], y[rows])])
             continue
         if curve.stopped:
             continue
         last, spent = 0.0, []
         unseen, seen = [], []
-        for turn in range(_DRAWS if size < len(y) else 1):
-            expected = last if turn else _GROWTH * before
+        for turn in range(_PARTS_PER_SIZE if size < len(y) else 1):
+            expected = last if turn else _TIME_OF_TWICE_THE_ROWS * before
             if expected > clock.left and (turn or curve.sizes):
                 curve.stopped = curve.stopped or not turn
                 break
@@ -89,7 +91,7 @@ def grow(
             rows = _part(machine, y, size, rng)
             part = machine.refitted(Z[rows], y[rows], max(0.1, clock.left))
             unseen.append(part.score(*judges))
-            some = rows[: _JUDGES // 2]
+            some = rows[: _ROWS_SCORED // 2]
             seen.append(part.score(Z[some], y[some]))
             last = time.perf_counter() - began
             spent.append(last)

@@ -18,10 +18,10 @@ from mercer.report.machine import Machine
 from mercer.report.sections.columns import averaged, groups
 from mercer.report.sections.data import as_numbers
 
-_PLACES = 26  # on each axis
-_POINTS = 260
-_MOST = 60  # rows of which the average is taken
-_LAYERS = (0.0, 0.25, 0.5, 0.75)  # how far ahead the likeliest class is, where a further layer begins
+_PLACES_PER_AXIS = 26  # of the grid on which the prediction is computed; half of them where time is short
+_POINTS_DRAWN = 260  # rows drawn over the picture: more would hide it
+_MOST_AVERAGED = 60  # rows over which the prediction at a place is averaged, at most: more change nothing one sees
+_LEADS = (0.0, 0.25, 0.5, 0.75)  # lead of the likeliest class over the next at which a further layer begins
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Plane:
 
     names: tuple[str, str]
     axes: tuple[np.ndarray, np.ndarray]
-    found: np.ndarray
+    values: np.ndarray
     points: np.ndarray
     targets: np.ndarray
     background: int  # rows of which the average was taken; 0 if there is nothing to average over
@@ -38,8 +38,8 @@ class Plane:
 
 def grid_for(clock: Clock, each: float) -> tuple[int, int]:
     """Return how many places on an axis and how many rows at each there is time for."""
-    places = _PLACES if 4 * each * _PLACES**2 < clock.left else _PLACES // 2
-    return places, int(np.clip(clock.left / (each * places**2), 8, _MOST))
+    places = _PLACES_PER_AXIS if 4 * each * _PLACES_PER_AXIS**2 < clock.left else _PLACES_PER_AXIS // 2
+    return places, int(np.clip(clock.left / (each * places**2), 8, _MOST_AVERAGED))
 
 
 def columns_plane(
@@ -63,12 +63,12 @@ def columns_plane(
     ends = [span(quantiles(as_numbers(frame[label]), [0.01, 0.99]), 0.03) for label in chosen]
     axes = (spaced(*ends[0], places), spaced(*ends[1], places))
     first, second = np.meshgrid(*axes)
-    found = averaged(machine, rows, {chosen[0]: first.ravel().tolist(), chosen[1]: second.ravel().tolist()})
-    shown = rng.permutation(len(frame))[:_POINTS]
+    values = averaged(machine, rows, {chosen[0]: first.ravel().tolist(), chosen[1]: second.ravel().tolist()})
+    shown = rng.permutation(len(frame))[:_POINTS_DRAWN]
     return Plane(
         (str(chosen[0]), str(chosen[1])),
         axes,
-        found.reshape(places, places, -1),
+        values.reshape(places, places, -1),
         frame.iloc[shown][chosen].to_numpy(dtype=float, na_value=np.nan),
         y[shown],
         0 if alone else len(rows),
@@ -104,7 +104,7 @@ def _note(machine: Machine) -> str:
 
 def _bands(chart: Chart, machine: Machine, plane: Plane, x: Linear, up: Linear) -> None:
     """Fill the regions between contours, and draw the contours."""
-    values = plane.found[..., -1]
+    values = plane.values[..., -1]
     low, high = (0.0, 1.0) if machine.classifies else (float(values.min()), float(values.max()))
     high = high if high > low else low + 1.0
     levels = np.linspace(low, high, STEPS + 1)
@@ -136,9 +136,9 @@ def _filled(
 
 def _zones(chart: Chart, plane: Plane, x: Linear, up: Linear) -> None:
     """Fill where each class is the likeliest, layer upon layer the further it is ahead."""
-    for c in range(plane.found.shape[-1]):
-        ahead = plane.found[..., c] - np.delete(plane.found, c, axis=-1).max(axis=-1)
-        for level in _LAYERS:
+    for c in range(plane.values.shape[-1]):
+        ahead = plane.values[..., c] - np.delete(plane.values, c, axis=-1).max(axis=-1)
+        for level in _LEADS:
             if ahead.max() > level:
                 _filled(chart, plane, ahead, (level, np.inf), f"zone c{c % 8}", x, up)
 
@@ -175,10 +175,10 @@ def _mark(chart: Chart, x: float, y: float, i: int, size: float) -> None:
 # The plane of the two directions along which a classifier tells most: its boundary as one sees it best.
 
 
-_NAMED = 2  # columns in the name of a direction
+_COLUMNS_NAMED = 2  # columns in the name of a direction
 _PROBES = 300  # differences from which the directions are taken, at least
-_STEP = 0.5  # how far they reach, in standard deviations
-_WEAK = 1e-2  # a second direction with less of a gradient than this share of the first tells nothing
+_PROBE_LENGTH = 0.5  # of the differences, in standard deviations
+_WEAK_GRADIENT = 1e-2  # share of the first direction's gradient below which a second direction is not drawn
 
 
 def leading(machine: Machine, S: np.ndarray, rows: Any, probes: int, rng: np.random.Generator) -> np.ndarray:
@@ -197,12 +197,12 @@ def leading(machine: Machine, S: np.ndarray, rows: Any, probes: int, rng: np.ran
         How many differences to look at.
     """
     at = S[rng.integers(len(S), size=probes)]
-    steps = _STEP * rng.standard_normal(at.shape)
+    steps = _PROBE_LENGTH * rng.standard_normal(at.shape)
     change = _odds(machine.values(rows(at + steps))) - _odds(machine.values(rows(at - steps)))
     gradient = np.linalg.lstsq(steps, change, rcond=1e-3)[0]
     ways, size, _ = np.linalg.svd(gradient, full_matrices=False)
     first, second = ways[:, 0] * (np.sign(gradient[:, -1] @ ways[:, 0]) or 1.0), ways[:, 1]  # the last class is right
-    if len(machine.classes) == 2 or size[1] < _WEAK * size[0]:
+    if len(machine.classes) == 2 or size[1] < _WEAK_GRADIENT * size[0]:
         across = S - np.outer(S @ first, first)
         second = np.linalg.svd(across, full_matrices=False)[2][0]
     return np.stack([first, second])
@@ -238,15 +238,15 @@ def directions_plane(
     on = np.column_stack([g.ravel() for g in np.meshgrid(*axes)]) @ ways
     rest = S[rng.permutation(len(S))[:background]]
     rest = rest - rest @ ways.T @ ways
-    found = np.asarray(sum(machine.values(rows(on + off)) for off in rest) / background)
+    averages = np.asarray(sum(machine.values(rows(on + off)) for off in rest) / background)
     names = tuple(_name(way, machine) for way in ways)
     shape = (places, places, -1)
-    return Plane((names[0], names[1]), axes, found.reshape(shape), points, y, background if Z.shape[1] > 2 else 0)
+    return Plane((names[0], names[1]), axes, averages.reshape(shape), points, y, background if Z.shape[1] > 2 else 0)
 
 
 def _name(way: np.ndarray, machine: Machine) -> str:
     """Return the columns of the table that a direction is made of most."""
     sizes = {name: float(np.linalg.norm(way[at])) for name, at in groups(machine.model.encoder_).items()}
     most = sorted(sizes, key=lambda name: -sizes[name])
-    more = ", …" if len(most) > _NAMED else ""
-    return "direction of " + ", ".join(clip(name, 22) for name in most[:_NAMED]) + more
+    more = ", …" if len(most) > _COLUMNS_NAMED else ""
+    return "direction of " + ", ".join(clip(name, 22) for name in most[:_COLUMNS_NAMED]) + more

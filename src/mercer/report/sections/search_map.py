@@ -15,9 +15,9 @@ from mercer.report.drawing.scales import Bands, span
 from mercer.report.drawing.svg import STEPS, Chart, shade
 from mercer.report.drawing.words import clip, named, number, tick
 
-_BELOW = 2.0  # the shades reach so far below the best, in units of its distance from the median
-_FAR = 5.0  # and the picture of the families so far
-_ROW = 21.0
+_SHADED_RANGE = 2.0  # of the shades below the best score, in units of its distance from the median
+_FAMILY_RANGE = 5.0  # of the picture of families below the chosen score, in the same units
+_ROW_HEIGHT = 21.0  # of a family in the picture, in pixels
 
 
 @dataclass
@@ -45,7 +45,7 @@ def cells_of(results: dict[str, Any]) -> tuple[list[Cell], str]:
     size = len(results["kernel"])
     columns = [results[key] for key in ("kernel", "family", "scale", name, "mean_test_score", "std_test_score")]
     folds, rows = results.get("folds", [1] * size), results.get("rows", [0] * size)
-    found: dict[tuple[str, float], Cell] = {}
+    cells: dict[tuple[str, float], Cell] = {}
     for i in range(size):
         kernel, family, scale, price, score, spread = (column[i] for column in columns)
         seen = 0 if _missing(folds[i]) else int(folds[i])
@@ -60,9 +60,9 @@ def cells_of(results: dict[str, Any]) -> tuple[list[Cell], str]:
             0 if _missing(rows[i]) else int(rows[i]),
         )
         key = (cell.kernel, cell.price)
-        if key not in found or cell.tried or not found[key].tried:
-            found[key] = cell
-    return list(found.values()), name
+        if key not in cells or cell.tried or not cells[key].tried:
+            cells[key] = cell
+    return list(cells.values()), name
 
 
 def _missing(value: Any) -> bool:
@@ -129,7 +129,9 @@ def _families(tried: list[Cell], chosen: Cell, price: str, scoring: str) -> Figu
     errors = np.array([0.0 if math.isnan(cell.error) else cell.error for cell in order])
     scores = np.array([cell.score for cell in order])
     # One family that fails must not press the others together: it is told in words at the edge.
-    far = chosen.score - _FAR * max(chosen.score - float(np.median(scores)), float(errors.max(initial=0.0)) / 2, 1e-9)
+    far = chosen.score - _FAMILY_RANGE * max(
+        chosen.score - float(np.median(scores)), float(errors.max(initial=0.0)) / 2, 1e-9
+    )
     near = scores >= far
     x = chart.across(*span(np.concatenate([(scores - errors)[near], (scores + errors)[near]]), 0.06))
     rows = Bands(len(order), chart.y1, chart.y0)
@@ -159,7 +161,7 @@ def _families(tried: list[Cell], chosen: Cell, price: str, scoring: str) -> Figu
 def _maps(cells: list[Cell], tried: list[Cell], chosen: Cell, best: Cell, price: str, scoring: str) -> list[Figure]:
     scores = np.array([cell.score for cell in tried])
     high = float(scores.max())
-    low = max(float(scores.min()), high - _BELOW * (high - float(np.median(scores))))
+    low = max(float(scores.min()), high - _SHADED_RANGE * (high - float(np.median(scores))))
     low = low if low < high else float(scores.min())
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -203,7 +205,7 @@ def _map(
         f"{title}: scores up to {number(most, 4)}",
         f"Cross-validated score of {count(len(lines), 'kernel')} with {count(len(prices), 'value')} of {price}.",
         width=320,
-        height=58 + _ROW * len(lines),
+        height=58 + _ROW_HEIGHT * len(lines),
         left=longest,
         right=10,
         top=8,

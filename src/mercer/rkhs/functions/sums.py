@@ -18,7 +18,7 @@ from mercer.rkhs.functions.centres import doubled, first_equal, merged, plain, s
 
 _TILE = 2**21  # kernel values held at a time where the coefficients are sparse
 _ROUNDING = {8: 1e-10, 4: 1e-6}  # of <f, f>, in units of the largest it could be, by bytes per kernel value
-_LARGE = 1e18  # coordinates whose squares float32 cannot hold
+_LARGE_COORDINATE = 1e18  # coordinates whose squares float32 cannot hold
 _SMALL_BLOCK = 32  # support vectors per block below which all blocks are evaluated together
 
 
@@ -72,7 +72,7 @@ class Expansion:
         """Return the sums over each block, (points of X, blocks, functions), in float64."""
         points = Points(X)
         parts, k = self._parts, self.kernel
-        if self.single and points.extent < _LARGE:
+        if self.single and points.extent < _LARGE_COORDINATE:
             points = points.single()
         if self._together and parts[0] is not None:
             return self.sums_of_rows(Gram(k, points, parts[0]).dense())

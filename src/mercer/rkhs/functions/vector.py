@@ -160,8 +160,8 @@ class RKHSVector(Sequence[RKHSFunction]):
 
     def __call__(self, X: Any) -> Any:
         """Return every function at each point of X, (n, functions), in one pass over tiles of kernel values."""
-        found = self._inside(X)
-        return found + like(self.offsets, found)
+        values = self._inside(X)
+        return values + like(self.offsets, values)
 
     def _inside(self, X: Any) -> Any:
         """Return every function without its offset at each point of X."""
@@ -175,8 +175,8 @@ class RKHSVector(Sequence[RKHSFunction]):
         if not size_of(self.points):
             n, d = Points.of(x).vectors.shape
             return like(np.zeros((n, len(self), d)), X)
-        found = gradient(self.kernel, x, plain(self.points), self._plain_coefficients())
-        return like(np.ascontiguousarray(np.moveaxis(found, 1, 2)), X)
+        slopes = gradient(self.kernel, x, plain(self.points), self._plain_coefficients())
+        return like(np.ascontiguousarray(np.moveaxis(slopes, 1, 2)), X)
 
     def _plain_coefficients(self) -> np.ndarray:
         A = self.coefficients

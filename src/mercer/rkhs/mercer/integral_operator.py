@@ -22,10 +22,10 @@ _ROUNDING = 4 * _EPS
 _NOISE = 32 * _EPS  # of the largest eigenvalue: those below are not told from 0
 _SETTLED = 1e-10  # relative change of eigenvalues at which a rule has enough nodes
 _EXACT, _COARSE = 1e-13, 0.25  # what a rule may lack without harm, and what is too much to be put right
-_SMOOTH = 512  # nodes with which the eigenvalues of a smooth kernel have settled
-_WHOLE = 640  # nodes up to which the whole spectrum is computed
-_BEYOND = 1e-3  # of the trace: the most that may be at the ends of a law
-_DENSE = 2500  # points of a sample up to which all digits of its matrix are used
+_SMOOTH_NODES = 512  # nodes with which the eigenvalues of a smooth kernel have settled
+_WHOLE_NODES = 640  # nodes up to which the whole spectrum is computed
+_TRACE_AT_ENDS = 1e-3  # of the trace: the most that may be at the ends of a law
+_DENSE_POINTS = 2500  # points of a sample up to which all digits of its matrix are used
 _TOL = 1e-10  # of the largest eigenvalue: residuals of larger samples
 
 
@@ -56,7 +56,7 @@ def spectrum(kernel: Kernel, measure: Measure, rank: int, nodes: int | None, bud
     for rule in measure.rules(rank, nodes):
         n = len(rule.weights)
         beyond = _beyond(kernel, rule, measure.outermost(rule))
-        split = measure.split(n // 4) if n > _SMOOTH else None
+        split = measure.split(n // 4) if n > _SMOOTH_NODES else None
         gap = None if split is None else _missing(kernel, rule, split)
         values, errors, U, A = _dense(kernel, rule, rank, budget, gap)
         both = min(len(values), len(before))
@@ -74,7 +74,7 @@ def _beyond(kernel: Kernel, rule: Rule, outermost: np.ndarray) -> float:
     if not len(outermost):
         return 0.0
     parts = rule.weights * np.abs(np.asarray(kernel.diag(rule.points), dtype=np.float64))
-    if parts[outermost].sum() > _BEYOND * parts.sum():
+    if parts[outermost].sum() > _TRACE_AT_ENDS * parts.sum():
         raise ValueError(
             f"the integral of k(x, x) under the law is not finite, or lies too far out to be found: {kernel!r} grows "
             "too fast for the tails of the law. Take a law with lighter tails, a bounded kernel, or a sample."
@@ -88,16 +88,16 @@ def _of_points(kernel: Kernel, measure: Measure, rank: int, budget: Budget, seed
     rule = rule._replace(points=points.data)
     kernel = kernel.resolve(points)
     n = len(points)
-    if n <= _DENSE and 32 * n * n <= budget:
+    if n <= _DENSE_POINTS and 32 * n * n <= budget:
         return Spectrum(rule, *_dense(kernel, rule, rank, budget), rule.name)
     gram = Gram(kernel, points, budget=budget)
     if said := seen_indefinite(gram):
         raise _not_mercers(kernel, said)
-    found = top_eigenpairs(gram, min(rank, n), weights=rule.weights, tol=_TOL, seed=seed)
-    kept = _above(found.values, found.rounding)
-    values, U = found.values[kept], found.vectors[:, kept]
+    pairs = top_eigenpairs(gram, min(rank, n), weights=rule.weights, tol=_TOL, seed=seed)
+    kept = _above(pairs.values, pairs.rounding)
+    values, U = pairs.values[kept], pairs.vectors[:, kept]
     A = np.sqrt(rule.weights)[:, None] * U / values
-    return Spectrum(rule, values, found.residuals[kept] + _ROUNDING * values[0], U, A, f"{rule.name}; {found.how}")
+    return Spectrum(rule, values, pairs.residuals[kept] + _ROUNDING * values[0], U, A, f"{rule.name}; {pairs.how}")
 
 
 def _dense(
@@ -117,7 +117,7 @@ def _dense(
             raise _not_mercers(kernel, f"the kernel is not positive semidefinite on this measure ({seen})")
     B[np.diag_indices(n)] += gap
     # All of the spectrum of a graded matrix, such as Gauss weights make, comes with small errors in small eigenvalues.
-    some = (max(0, n - rank), n - 1) if n > _WHOLE else None
+    some = (max(0, n - rank), n - 1) if n > _WHOLE_NODES else None
     values, U = eigh(B, subset_by_index=some, driver="evr")
     values, U = values[::-1][:rank], U[:, ::-1][:, :rank]
     kept = _above(values, 0.0)

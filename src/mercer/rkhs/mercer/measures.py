@@ -14,11 +14,11 @@ from scipy.stats import qmc
 
 from mercer.points import Points
 
-_LINE = 2048  # nodes on the line, at most
-_SPACE = 2500  # nodes in space, at most
-_AXES = 5  # dimensions up to which nodes are those of a product
+_LINE_NODES = 2048  # nodes on the line, at most
+_SPACE_NODES = 2500  # nodes in space, at most
+_PRODUCT_AXES = 5  # dimensions up to which nodes are those of a product
 _GRID = {1: 401, 2: 41, 3: 13}  # points along an axis on which errors are looked for
-_SCATTER = 2000  # points in higher dimensions
+_SCATTERED_POINTS = 2000  # points in higher dimensions
 _TAIL = 1e-3  # probability on either side of such a grid
 
 
@@ -125,7 +125,7 @@ class Sample(Measure):
 
     def grid(self) -> Any:
         points = Points.of(self._rule.points)
-        some = np.unique(np.linspace(0, len(points) - 1, _SCATTER).astype(np.intp))
+        some = np.unique(np.linspace(0, len(points) - 1, _SCATTERED_POINTS).astype(np.intp))
         return points.take(some).data if len(some) < len(points) else self._rule.points
 
 
@@ -143,11 +143,11 @@ class Independent(Measure):
 
     def rules(self, rank: int, most: int | None) -> Iterator[Rule]:
         d = self.dim
-        limit = most if most is not None else _LINE if d == 1 else _SPACE
+        limit = most if most is not None else _LINE_NODES if d == 1 else _SPACE_NODES
         if self.exact:
             yield self._product(1)
             return
-        if d > _AXES:
+        if d > _PRODUCT_AXES:
             size = max(256, 1 << int(np.log2(max(limit, 1))))
             for n in (size // 2, size):
                 yield self._scattered(n)
@@ -163,7 +163,7 @@ class Independent(Measure):
         if self.exact:
             return rule
         d, n = self.dim, len(rule.weights)
-        if d > _AXES:
+        if d > _PRODUCT_AXES:
             return self._scattered(n, seed=1)
         along = round(n ** (1 / d))
         return self._product(along + max(1, along // 3))
@@ -185,7 +185,7 @@ class Independent(Measure):
     def grid(self) -> np.ndarray:
         d = self.dim
         if d not in _GRID:
-            return np.asarray(self._scattered(_SCATTER, seed=2).points)
+            return np.asarray(self._scattered(_SCATTERED_POINTS, seed=2).points)
         sides = [np.linspace(*law.ends(_TAIL), _GRID[d]) for law in self.laws]
         return self._placed(np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, d))
 
@@ -257,9 +257,9 @@ def _normal(law: Any) -> Independent:
 
 Nodes = tuple[np.ndarray, np.ndarray]
 
-_GAUSS = 256  # nodes up to which a law's own Gauss rule is used; beyond, its nodes lie too far apart in the middle
+_GAUSS_NODES = 256  # up to which a law's own Gauss rule is used; beyond, its nodes lie too far apart in the middle
 _REACH = 3.8  # of the variable of tanh-sinh: what lies beyond has a probability of 1e-30
-_LIGHT = 1e-40  # probabilities that are left out
+_LEAST_WEIGHT = 1e-40  # probabilities that are left out
 _ATOMS = 10_000
 
 
@@ -300,7 +300,7 @@ class Law:
         if self.discrete:
             return self._atoms()
         gauss = _FAMILIES.get(self.name)
-        if gauss is not None and (n <= _GAUSS or self.name == "uniform"):
+        if gauss is not None and (n <= _GAUSS_NODES or self.name == "uniform"):
             x, w = gauss(self.law, n)
         else:
             x, w = self._tanh_sinh(n)
@@ -316,7 +316,7 @@ class Law:
         u, v = special.expit(np.pi * np.sinh(t)), special.expit(-np.pi * np.sinh(t))
         w = step * np.pi * np.cosh(t) * u * v
         x = self.quantiles(u, v)
-        kept = np.isfinite(x) & (w > _LIGHT)
+        kept = np.isfinite(x) & (w > _LEAST_WEIGHT)
         if not kept.any():
             raise ValueError(f"the quantiles of {self.name} are not finite; a law that can be integrated is needed.")
         return x[kept], w[kept]
@@ -362,7 +362,7 @@ class Law:
             parts = np.concatenate([below * u, below + above * u]), np.concatenate([above + below * v, above * v])
             z = self.quantiles(*parts)
             weights = np.concatenate([below * w, above * w])
-            kept = np.isfinite(z) & (weights > _LIGHT)
+            kept = np.isfinite(z) & (weights > _LEAST_WEIGHT)
             return z[kept], weights[kept]
 
         return tanh_sinh

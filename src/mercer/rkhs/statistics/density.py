@@ -321,7 +321,7 @@ def window(kernel: Kernel | Profile, width: int) -> Window:
     )
 
 
-def log_density(found: Window, X: Any, Z: Any, log_weights: np.ndarray) -> np.ndarray:
+def log_density(window: Window, X: Any, Z: Any, log_weights: np.ndarray) -> np.ndarray:
     r"""Return the logarithm of a weighted sum of windows at each point of X.
 
     .. math:: \log \sum_j w_j \frac{k(x - z_j)}{\int k}
@@ -331,7 +331,7 @@ def log_density(found: Window, X: Any, Z: Any, log_weights: np.ndarray) -> np.nd
 
     Parameters
     ----------
-    found
+    window
         The window.
     X, Z
         The points, and the centres z_j.
@@ -339,17 +339,17 @@ def log_density(found: Window, X: Any, Z: Any, log_weights: np.ndarray) -> np.nd
         log w_j.
     """
     left, right = Points.of(X), Points.of(Z, "Z")
-    if isinstance(found.kernel, Profile):
-        return np.asarray(_log_sums(found, left, right, lambda rows: log_weights) - found.log_volume)
-    sums = np.asarray(Gram(found.kernel, left, right).matvec(np.exp(log_weights)), dtype=np.float64)
+    if isinstance(window.kernel, Profile):
+        return np.asarray(_log_sums(window, left, right, lambda rows: log_weights) - window.log_volume)
+    sums = np.asarray(Gram(window.kernel, left, right).matvec(np.exp(log_weights)), dtype=np.float64)
     out = _log(sums)
     far = np.flatnonzero(sums < _TINY)
     if len(far):
-        out[far] = _log_sums(found, left.take(far), right, lambda rows: log_weights)
-    return np.asarray(out - found.log_volume)
+        out[far] = _log_sums(window, left.take(far), right, lambda rows: log_weights)
+    return np.asarray(out - window.log_volume)
 
 
-def log_left_out(found: Window, X: Any, log_weights: np.ndarray) -> np.ndarray:
+def log_left_out(window: Window, X: Any, log_weights: np.ndarray) -> np.ndarray:
     """Return the log density at each x_i of the sum over the other points, with their weights divided by their sum."""
     points = Points.of(X)
     others = np.log1p(-np.exp(log_weights).clip(max=1 - 1e-16))
@@ -359,25 +359,25 @@ def log_left_out(found: Window, X: Any, log_weights: np.ndarray) -> np.ndarray:
         logs[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = -np.inf
         return logs
 
-    return np.asarray(_log_sums(found, points, points, without) - others - found.log_volume)
+    return np.asarray(_log_sums(window, points, points, without) - others - window.log_volume)
 
 
-def _log_sums(found: Window, left: Points, right: Points, logs: Callable[[slice], np.ndarray]) -> np.ndarray:
+def _log_sums(window: Window, left: Points, right: Points, logs: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return log sum_j exp(log w_j + log k(x - z_j)) for each x, a band of rows at a time."""
     n, m = len(left), len(right)
-    compared = Gram.of_formula(found.distance, left, right)
+    compared = Gram.of_formula(window.distance, left, right)
     unit, apart = 1.0, compared
-    largest = max(left.extent, right.extent) / float(found._scales().min())
+    largest = max(left.extent, right.extent) / float(window._scales().min())
     if largest > _SQUARED:
         unit = 2.0 ** math.frexp(min(largest, 1e300))[1]  # dividing by it rounds nothing
-        apart = Gram.of_formula(found.distance, Points(left.vectors / unit), Points(right.vectors / unit))
+        apart = Gram.of_formula(window.distance, Points(left.vectors / unit), Points(right.vectors / unit))
 
     def band(rows: slice) -> np.ndarray:
         r = np.asarray(compared.block(rows, slice(0, m)), dtype=np.float64)
         if unit > 1:
             r = np.where(r >= _OVERFLOW, unit * apart.block(rows, slice(0, m)), r)
         with np.errstate(over="ignore"):
-            return np.asarray(logsumexp(found.log_of(r) + logs(rows), axis=1))
+            return np.asarray(logsumexp(window.log_of(r) + logs(rows), axis=1))
 
     height = max(1, _TILE // m)
     return np.concatenate(run(band, [slice(i, min(i + height, n)) for i in range(0, n, height)]))

@@ -28,7 +28,7 @@ from mercer.rkhs.statistics.outcome import (
     skewed,
 )
 
-_FEW = 200  # pairs up to which a matrix is permuted faster than its factors are found
+_PERMUTED_PAIRS = 200  # pairs up to which a matrix is permuted faster than its factors are found
 
 
 def hsic_test(
@@ -139,7 +139,7 @@ def _aligned(grams: list[Gram], rng: np.random.Generator) -> Alignment:
     n, budget = grams[0].shape[0], grams[0].budget
     needed = 4 * 8 * n * n  # both, and room to compute them
     proven = all(gram.kernel.proof().proven for gram in grams)
-    if n <= _FEW and needed <= budget:
+    if n <= _PERMUTED_PAIRS and needed <= budget:
         return dense_alignment(grams)
     if proven:
         # 2 n r q multiplications against n^2 entries gathered, each of which takes as long as ten.

@@ -149,9 +149,9 @@ def _by_blocks(sample: Pooled, block_size: int | None, rng: np.random.Generator)
         A = hollow_centred(gram.block(rows, rows))
         return float(np.vdot(A, labels[sizes[i]])), Invariants.of(A, skewed(i))
 
-    found = run(block, range(count))
+    blocks = run(block, range(count))
     statistic, null = combined(
-        [value for value, _ in found], [(a, known[pair]) for (_, a), pair in zip(found, sizes, strict=True)]
+        [value for value, _ in blocks], [(a, known[pair]) for (_, a), pair in zip(blocks, sizes, strict=True)]
     )
     return MMDResult(
         statistic=statistic,
