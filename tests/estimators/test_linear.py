@@ -324,7 +324,7 @@ def test_the_shares_of_several_cores_add_up(monkeypatch):
 
     X, y = classes(30_000, 8)
     alone = LinearSVC(tol=1e-7).fit(X, y)
-    monkeypatch.setattr(linear_rows, "_SHARED", 1)
+    monkeypatch.setattr(linear_rows, "_THREADED_NUMBERS", 1)
     monkeypatch.setattr(linear_rows, "cores", lambda: 3)
     shared = LinearSVC(tol=1e-7).fit(X.astype(np.float64), y)
     assert shared.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=2e-7)
@@ -396,7 +396,7 @@ def test_interior_points_and_the_simplex_method_agree(monkeypatch):
 
     X, y = classes(300, 10)
     program = LinearSVC(penalty="l1", tol=1e-6).fit(X, y)
-    monkeypatch.setattr(linear_sparse, "_PROGRAM", 0)
+    monkeypatch.setattr(linear_sparse, "_SIMPLEX_ROWS", 0)
     inner = LinearSVC(penalty="l1", tol=1e-6).fit(X, y)
     assert inner.certificate_.solver != program.certificate_.solver
     assert inner.certificate_.verify(X, y).relative_gap <= 1e-6
@@ -429,7 +429,7 @@ def test_crammer_singer_with_offsets_ends_with_a_proof(monkeypatch, direct, kind
     import mercer.solvers.linear.crammer_singer as crammer_singer
 
     if not direct:
-        monkeypatch.setattr(crammer_singer, "_DENSE", 0)
+        monkeypatch.setattr(crammer_singer, "_FACTORED_UNKNOWNS", 0)
     X, y = classes(300, k=3)
     X = np.where(np.abs(X) < 0.3, 0.0, X) * 10.0 ** np.linspace(-1, 1, 6) + 2
     model = LinearSVC(multi_class="crammer_singer", tol=1e-7, class_weight="balanced").fit(kind(X), y)
