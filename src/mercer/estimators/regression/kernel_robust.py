@@ -155,9 +155,8 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             part.loss = Huber(float(self.delta) * self.scale_)
             found = self._each(gram, [part], control, starts)
             starts = [found[0].coefficients]
-            control = replace(
-                control, checkpoint=None
-            )  # the next rounds are other problems, and begin near their solutions
+            # The next rounds are other problems, and begin near their solutions.
+            control = replace(control, checkpoint=None)
             scale = _spread(target - found[0].values, weights, self.scale_)
             if abs(scale - self.scale_) <= _SCALE_CHANGE * self.scale_ or control.exhausted(0) is not None:
                 break

@@ -281,7 +281,7 @@ class Davidson:
             # What float32 may hide of the residuals: the values are rounded, and so were the vectors for the products.
             rounded = self.matrix.error + _UNIT * top if self.matrix.single else 0.0
             doubt = rounded * np.linalg.norm(self.blur[: self.size, None] * U, axis=0)
-            # float32 cannot tell the last pairs from rounding.
+            # Ritz values of this size are rounding of float32, and hide eigenvalues above `goal`.
             if self.matrix.single and self.steps > 1 and values[k - 1] <= 4 * rounded:
                 self.matrix.distrust()
                 self._renew(self.size)
