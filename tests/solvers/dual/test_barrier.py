@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import cho_factor
 
 import referee
 from cases import each
@@ -261,3 +262,29 @@ def test_it_ends_where_nothing_but_rounding_is_left(monkeypatch):
     problem = referee.svc((X @ X.T + 1) ** 3, y, 1e7)
     assert_optimal(problem, run(problem, tol=1e-10), rel=1e-5)
     assert len(taken) < 40
+
+
+@each("kind", EACH)
+@each("shape", ["full", "thin", "flat"])
+@each("scale", [1e-30, 1e-3, 1.0, 1e3, 1e30])
+def test_early_steps_in_single_precision_lead_to_the_same_optimum(monkeypatch, kind, shape, scale):
+    """Large matrices are factorised in float32 while its rounding allows; here it is asked of small ones."""
+    monkeypatch.setattr(module, "_ONE_THREAD", 0)
+    rng = np.random.default_rng(11)
+    problem = make(kind, matrix(rng, 24, shape, scale), rng, C=1.0 / scale, epsilon=0.1)
+    if 1e-10 < scale < 1e10:
+        assert_optimal(problem, run(problem))
+    else:
+        run(problem)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 4])
+@pytest.mark.parametrize(("dtype", "rounding"), [(np.float64, 1e-12), (np.float32, 1e-4)])
+@pytest.mark.parametrize("lower", [True, False])
+def test_an_inverse_times_columns_is_what_equations_give(columns, dtype, rounding, lower):
+    rng = np.random.default_rng(12)
+    A = matrix(rng, 30, "full", 0.1) + np.eye(30)
+    right = rng.normal(size=(30, columns))
+    got = module.inverse_times(cho_factor(A.astype(dtype), lower=lower), right)
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, np.linalg.solve(A, right), atol=rounding)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
 
 from mercer.machine.threads import one_thread_each, scipy_alone
-from mercer.solvers.dual.barrier import Interior, path, path_of_features, quietly
+from mercer.solvers.dual.barrier import Interior, inverse_times, path, path_of_features, quietly
 
 _ONE_THREAD = 100_000_000  # products below which a second thread costs more than it brings
 _DIRECT_POINTS = 200  # of mixtures, up to which they are refined by solving for all coefficients at once
@@ -282,7 +282,13 @@ def on_matrix(K: np.ndarray, b: np.ndarray, sign: np.ndarray, free: bool, steps:
 
 
 def refined_on_matrix(
-    K: np.ndarray, at: np.ndarray, sign: np.ndarray, free: bool, tol: float = 0.0, steps: int = 0
+    K: np.ndarray,
+    at: np.ndarray,
+    sign: np.ndarray,
+    free: bool,
+    tol: float = 0.0,
+    steps: int = 0,
+    most: int = _MOST_EXCHANGES,
 ) -> Nearest | None:
     """Return the nearest mixtures that linear equations lead to, from those of the points `at`; None where none do.
 
@@ -290,12 +296,12 @@ def refined_on_matrix(
     of the wrong sign leave, and points that w puts between the mixtures join (block principal pivoting; Portugal,
     Judice and Vicente, 1994). Where these do not become half as many in some exchanges only the last half of them are
     exchanged, since all at once go round in circles; where they are many by then, or become more, there is no way.
-    A gap of `tol` is enough.
+    A gap of `tol` is enough, and `most` exchanges are made.
     """
     best: Nearest | None = None
     largest = float(np.abs(K.diagonal()).max())
     equations, moving = _Equations(K, sign, free), [len(sign)]
-    for _ in range(_MOST_EXCHANGES):
+    for _ in range(most):
         if not at.any() or (free and not np.ptp(sign[at])):
             break
         try:
@@ -359,7 +365,7 @@ class _Equations:
     def _inverse(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return what the inverse of the matrix of some points makes of the rows of these."""
         border = np.flatnonzero(at ^ self.base)
-        inner = cho_solve(self.factor, right[self.base], check_finite=False)
+        inner = inverse_times(self.factor, right[self.base])
         out = np.zeros_like(right)
         if len(border):
             columns, solved = self._columns(border)
@@ -382,7 +388,7 @@ class _Equations:
         new = np.array([i for i in border if i not in self.known], dtype=np.intp)
         if len(new):
             columns = np.where(self.base[new], self.points[:, None] == new, self.K[np.ix_(self.points, new)])
-            solved = cho_solve(self.factor, columns, check_finite=False)
+            solved = inverse_times(self.factor, columns)
             self.known.update(zip(new.tolist(), zip(columns.T, solved.T, strict=True), strict=True))
         columns, solved = zip(*(self.known[i] for i in border), strict=True)
         return np.stack(columns, axis=1), np.stack(solved, axis=1)
