@@ -242,7 +242,8 @@ void window_sums(Flat<const T> left_letters, Flat<const i64> left_starts, Flat<c
   nb::gil_scoped_release release;
   const std::uint64_t* w = weights.data();
   const i64 first = std::max<i64>(0, g - 15);
-  const bool narrow = g < 256 && std::all_of(w, w + first, [](auto v) { return v == 0; });
+  // Windows with fewer equal letters than `first` are looked up where those with `first` are.
+  const bool narrow = g < 256 && (first == 0 || std::all_of(w, w + first + 1, [](auto v) { return v == 0; }));
   std::vector<std::uint8_t> x, z;
   const int alphabet = narrow && chosen->windows ? as_bytes(left, right, x, z) : 255;
   if (alphabet == 255) {

@@ -35,6 +35,13 @@ def test_strings_of_many_lengths(X, Z, g, data):
     np.testing.assert_array_equal(k.diag(X), np.diag(slow(X)))
 
 
+@pytest.mark.parametrize("m", [14, 15, 16])
+def test_long_substrings_with_so_many_gaps_that_few_equal_letters_count(m):
+    X = ["AAACCCAAACCCAAACCCA", "ACGTTGCAACGTTTTTGACG"]
+    slow = FromFunction(lambda x, z: gapped(x, z, 17, m))
+    np.testing.assert_array_equal(GappedKmers(17, m)(X), slow(X))
+
+
 @pytest.mark.parametrize(("g", "m"), [(4, 1), (5, 3)])
 def test_is_an_inner_product_over_masks(g, m):
     rng = np.random.default_rng(0)
