@@ -31,8 +31,8 @@ class Kernel(ABC):
     """A symmetric similarity k(x, z), built to be positive semidefinite and able to say why.
 
     To add one: decorate a subclass with `kernel`, annotate its parameters, write `of` (the formula, in the
-    statistics of a pair) and `_proof`. `mercer.testing.check_kernel` then checks the laws every kernel obeys.
-    Parameters annotated as float can be learned (`mercer.gram.parameters`), except those named in `_fixed`.
+    statistics of a pair) and `_because` (its proof). `mercer.testing.check_kernel` then checks the laws that every
+    kernel obeys. Parameters annotated as float can be learned (`mercer.gram.parameters`), except those in `_fixed`.
 
     Examples
     --------
@@ -50,6 +50,12 @@ class Kernel(ABC):
 
     _fixed: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula rather than enter it
     _of_objects: ClassVar[bool] = False  # whether points are strings, graphs, ...: never rows of one matrix
+    # Why it is positive semidefinite: an axiom or a rule, the reason, and "unproven" or "refuted" where it may not be.
+    _because: ClassVar[tuple[str, ...]] = (
+        "none given",
+        "the class states no reason; verdict(k, X) tests it on points.",
+        "unproven",
+    )
 
     # -- what a kernel defines --------------------------------------------------------------------------
 
@@ -58,10 +64,10 @@ class Kernel(ABC):
         """Return k for a block of pairs, as an elementwise formula in the pair's statistics."""
 
     def _proof(self) -> Proof:
-        """Return why the kernel is positive semidefinite; the default knows no reason."""
-        return self._axiom(
-            "none given", "the class states no reason; verdict(k, X) tests it on points.", own="unproven"
-        )
+        """Return why the kernel is positive semidefinite: `_because`, given the proofs of its parts."""
+        rule, reason, *own = self._because
+        parts = () if own else (part for part in self._params().values() if isinstance(part, Kernel))
+        return Proof(self, rule, reason, tuple(part.proof() for part in parts), *own)  # type: ignore[arg-type]
 
     def _validate(self) -> None:
         """Raise ValueError or TypeError for parameters outside their domain."""

@@ -10,7 +10,6 @@ import numpy as np
 from mercer.kernels.base import check_integer, kernel
 from mercer.kernels.graphs.union import Arcs, GraphKernel, check_bool, united
 from mercer.kernels.objects.fingerprints import Tanimoto
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.sets.named import bags, copies, names
 
@@ -54,6 +53,12 @@ class NeighbourhoodHash(GraphKernel):
     h: int = 3
     counts: bool = True
 
+    _because = (
+        "pull-back",
+        "a mean of min-max kernels of counts, each the Tanimoto kernel of 0/1 features, one for the j-th node of a "
+        "label: min(n, m) is the sum over j >= 1 of 1[n >= j] 1[m >= j].",
+    )
+
     def _validate(self) -> None:
         check_integer(self, "h", self.h, 0)
         check_bool(self, "counts", self.counts)
@@ -61,13 +66,6 @@ class NeighbourhoodHash(GraphKernel):
     def of(self, pair: Pair) -> Any:
         rounds = [Words(t, bool(self.counts)) for t in range(int(self.h) + 1)]
         return sum(Tanimoto().of(pair.through(words)) for words in rounds) * (1.0 / len(rounds))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "pull-back",
-            "a mean of min-max kernels of counts, each the Tanimoto kernel of 0/1 features, one for the j-th node of a "
-            "label: min(n, m) is the sum over j >= 1 of 1[n >= j] 1[m >= j].",
-        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, check_number, kernel
 from mercer.kernels.graphs.union import CountKernel, Union, check_bool, united
-from mercer.kernels.proof import Proof
 from mercer.points import Points
 from mercer.points.sets.named import bags, mixed, names, paired
 
@@ -56,6 +55,8 @@ class Propagation(CountKernel):
     seed: int = 0
     _fixed = ("width",)
 
+    _because = "feature map", "the inner product of counts of nodes by bin; the hash functions are fixed."
+
     def _validate(self) -> None:
         for name, low in (("h", 0), ("draws", 1), ("seed", 0)):
             check_integer(self, name, getattr(self, name), low)
@@ -65,9 +66,6 @@ class Propagation(CountKernel):
     @property
     def _map(self) -> Binned:
         return Binned(int(self.h), float(self.width), bool(self.attributes), int(self.draws), int(self.seed))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of counts of nodes by bin; the hash functions are fixed.")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 
 from mercer.kernels.base import Kernel, check_integer, check_number, kernel
 from mercer.kernels.graphs.union import GraphKernel, Union, united
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.laplacian import Laplacian
 from mercer.points import Pair, Points
 
@@ -59,6 +58,11 @@ class WLSlicedWasserstein(GraphKernel):
     quantiles: int = 20
     seed: int = 0
 
+    _because = (
+        "pull-back",
+        "a Laplacian kernel of the graph's quantiles along fixed directions, which are finitely many.",
+    )
+
     def _validate(self) -> None:
         for name, low in (("h", 0), ("directions", 1), ("quantiles", 1), ("seed", 0)):
             check_integer(self, name, getattr(self, name), low)
@@ -74,11 +78,6 @@ class WLSlicedWasserstein(GraphKernel):
 
     def _resolve(self, points: Points) -> Kernel:
         return self.replace(scale=Laplacian("median")._median_scale(points.through(self._map)))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "pull-back", "a Laplacian kernel of the graph's quantiles along fixed directions, which are finitely many."
-        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, kernel
 from mercer.kernels.graphs.union import CountKernel, Union, check_bool, united
-from mercer.kernels.proof import Proof
 from mercer.points import Points
 from mercer.points.sets.named import bags, copies, mixed, names, paired, sums
 
@@ -54,6 +53,8 @@ class WeisfeilerLehman(CountKernel):
     edge_labels: bool = False
     counted: str = "nodes"
 
+    _because = "feature map", "the inner product of the counts of colours, which are finitely many."
+
     def _validate(self) -> None:
         check_integer(self, "h", self.h, 0)
         check_bool(self, "edge_labels", self.edge_labels)
@@ -63,9 +64,6 @@ class WeisfeilerLehman(CountKernel):
     @property
     def _map(self) -> Refined:
         return Refined(int(self.h), bool(self.edge_labels), self.counted)
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of the counts of colours, which are finitely many.")
 
 
 @kernel
@@ -98,6 +96,11 @@ class WLOptimalAssignment(CountKernel):
     h: int = 3
     edge_labels: bool = False
 
+    _because = (
+        "feature map",
+        "min(n, m) is the sum over j >= 1 of 1[n >= j] 1[m >= j]: one feature for the j-th of a colour.",
+    )
+
     def _validate(self) -> None:
         check_integer(self, "h", self.h, 0)
         check_bool(self, "edge_labels", self.edge_labels)
@@ -105,12 +108,6 @@ class WLOptimalAssignment(CountKernel):
     @property
     def _map(self) -> Copies:
         return Copies(int(self.h), bool(self.edge_labels))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "feature map",
-            "min(n, m) is the sum over j >= 1 of 1[n >= j] 1[m >= j]: one feature for the j-th of a colour.",
-        )
 
 
 @dataclass(frozen=True)

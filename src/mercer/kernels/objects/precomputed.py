@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair
 
 
@@ -37,19 +36,18 @@ class Precomputed(Kernel):
 
     matrix: Any
 
+    _because = (
+        "given matrix",
+        "numbers from outside prove nothing; verdict(k, indices) decides for this matrix.",
+        "unproven",
+    )
+
     def _validate(self) -> None:
         check_matrix(self, "matrix", self.matrix, "a square matrix of numbers")
 
     def of(self, pair: Pair) -> Any:
         m = np.asarray(self.matrix)
         return pair.lookup(m if m.dtype.kind == "f" else m.astype(np.float64))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "given matrix",
-            "numbers from outside prove nothing; verdict(k, indices) decides for this matrix.",
-            own="unproven",
-        )
 
 
 def check_matrix(owner: Any, name: str, matrix: Any, what: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.rules.pullback import Mapped
 from mercer.points import Pair
 
@@ -38,6 +37,8 @@ class FromFeatures(Kernel):
     phi: Callable[..., Any]
     each: bool = False
 
+    _because = "feature map", "k(x, z) = <Phi(x), Phi(z)>, so a'Ka = |sum a_i Phi(x_i)|^2 >= 0."
+
     def _validate(self) -> None:
         if not (callable(self.phi) or hasattr(self.phi, "transform")):
             raise TypeError(f"phi of FromFeatures must be a function or a transformer; it is {self.phi!r}.")
@@ -51,9 +52,6 @@ class FromFeatures(Kernel):
             if hasattr(self.phi, "transform")
             else FunctionTransformer(_EachRow(self.phi) if self.each else self.phi)
         )
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "k(x, z) = <Phi(x), Phi(z)>, so a'Ka = |sum a_i Phi(x_i)|^2 >= 0.")
 
 
 class _EachRow:
@@ -90,16 +88,15 @@ class FromFunction(Kernel):
 
     f: Callable[[Any, Any], float]
 
+    _because = (
+        "given function",
+        "nothing is known about a Python function; verdict(k, X) tests it on points.",
+        "unproven",
+    )
+
     def _validate(self) -> None:
         if not callable(self.f):
             raise TypeError(f"f of FromFunction must be a function of two points; it is {self.f!r}.")
 
     def of(self, pair: Pair) -> Any:
         return pair.call(self.f)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "given function",
-            "nothing is known about a Python function; verdict(k, X) tests it on points.",
-            own="unproven",
-        )

@@ -74,6 +74,13 @@ class LocalAlignment(Scored):
     gap_open: float = 2.0
     gap_extend: float = 1.0
 
+    _because = (
+        "convolution",
+        "K is a sum of convolutions of a kernel of letters, exp(beta mismatch) + (exp(beta match) - exp(beta "
+        "mismatch)) [a = b] with match >= mismatch, and of the kernel of gaps, a product f(x) f(z); normalizing is a "
+        "rescaling.",
+    )
+
     def _validate(self) -> None:
         check_number(self, "beta", self.beta)
         super()._validate()
@@ -83,14 +90,6 @@ class LocalAlignment(Scored):
         rule = Recurrence("local alignments", weights)
         strings = pair.through(letters)
         return strings.xp.exp(strings.compare(rule) - (strings.left(Half(rule)) + strings.right(Half(rule))))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "convolution",
-            "K is a sum of convolutions of a kernel of letters, exp(beta mismatch) + (exp(beta match) - exp(beta "
-            "mismatch)) [a = b] with match >= mismatch, and of the kernel of gaps, a product f(x) f(z); normalizing is "
-            "a rescaling.",
-        )
 
 
 @kernel
@@ -121,15 +120,14 @@ class SmithWaterman(Scored):
     gap_open: float = 2.0
     gap_extend: float = 1.0
 
+    _because = (
+        "maximum",
+        "a maximum over alignments need not be positive semidefinite; verdict(k, X) tests it.",
+        "unproven",
+    )
+
     def of(self, pair: Pair) -> Any:
         return pair.through(letters).compare(Recurrence("best alignment", self._scores()))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "maximum",
-            "a maximum over alignments need not be positive semidefinite; verdict(k, X) tests it.",
-            "unproven",
-        )
 
 
 @kernel
@@ -224,16 +222,15 @@ class EditSimilarity(Kernel):
 
     scale: float = 2.0
 
+    _because = (
+        "edit distance",
+        "Levenshtein's distance is not conditionally negative definite; verdict(k, X) tests it on points.",
+        "unproven",
+    )
+
     def _validate(self) -> None:
         check_number(self, "scale", self.scale)
 
     def of(self, pair: Pair) -> Any:
         strings = pair.through(letters)
         return strings.xp.exp(strings.compare(Recurrence("edits")) * (-1.0 / float(self.scale)))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "edit distance",
-            "Levenshtein's distance is not conditionally negative definite; verdict(k, X) tests it on points.",
-            "unproven",
-        )

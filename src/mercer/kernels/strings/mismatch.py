@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, check_integer, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.sets.sequences import Sequences, WindowSums, letters
 
@@ -52,6 +51,8 @@ class Mismatch(Kernel):
     m: int = 1
     alphabet: int = 4
 
+    _because = "feature map", "the inner product of the numbers of k-mers that are near each k-mer."
+
     def _validate(self) -> None:
         check_integer(self, "k", self.k, 1)
         check_integer(self, "m", self.m, 0)
@@ -71,9 +72,6 @@ class Mismatch(Kernel):
 
     def of(self, pair: Pair) -> Any:
         return pair.through(Spelled(int(self.alphabet))).compare(WindowSums(int(self.k), self._weights()))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of the numbers of k-mers that are near each k-mer.")
 
 
 def near_both(k: int, m: int, alphabet: int, apart: int) -> int:

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from mercer.features import NamedFeatures
 from mercer.kernels.base import Kernel, is_whole, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.sets.sequences import Sequences, kmers, letters, texts, token_name
 
@@ -60,6 +59,8 @@ class TextNGrams(Kernel):
     sublinear: bool = True
     idf: Any = "auto"
 
+    _because = "feature map", "the inner product of unit vectors of weighted counts, one for each n-gram."
+
     def _validate(self) -> None:
         chosen = [(name, v) for name, v in (("words", self.words), ("characters", self.characters)) if v is not None]
         if len(chosen) != 1:
@@ -98,9 +99,6 @@ class TextNGrams(Kernel):
         names, texts = np.unique(counts.indices, return_counts=True)  # a bag has each name once
         head = np.array([[-1, counts.shape[0]]], np.int64)
         return self.replace(idf=np.concatenate([head, np.column_stack([names, texts]).astype(np.int64)]))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of unit vectors of weighted counts, one for each n-gram.")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 from mercer.features import NamedFeatures
 from mercer.kernels.base import Kernel, check_integer, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.sets.sequences import kmers, letters
 
@@ -43,6 +42,8 @@ class Spectrum(Kernel):
     k: int = 3
     blended: bool = False
 
+    _because = "feature map", "the inner product of the numbers of times that each k-mer occurs."
+
     def _validate(self) -> None:
         check_integer(self, "k", self.k, 1)
 
@@ -54,9 +55,6 @@ class Spectrum(Kernel):
 
     def _map(self) -> KMers:
         return KMers(1 if self.blended else int(self.k), int(self.k))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of the numbers of times that each k-mer occurs.")
 
 
 @dataclass(frozen=True)

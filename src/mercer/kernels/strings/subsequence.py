@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.kernels.base import Kernel, check_integer, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair
 from mercer.points.sets.sequences import Recurrence, letters
 
@@ -44,6 +43,8 @@ class Subsequence(Kernel):
     decay: float = 0.5
     blended: bool = False
 
+    _because = "feature map", "the inner product of the sums of decay^l(i) over the places of each u."
+
     def _validate(self) -> None:
         check_integer(self, "length", self.length, 1)
         check_number(self, "decay", self.decay)
@@ -53,6 +54,3 @@ class Subsequence(Kernel):
     def of(self, pair: Pair) -> Any:
         given = float(self.length), float(self.decay), float(bool(self.blended))
         return pair.through(letters).compare(Recurrence("subsequences", given))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of the sums of decay^l(i) over the places of each u.")

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.cosine import UnitVectors
 from mercer.points import Pair
 from mercer.points.formulas.pair import norms
@@ -36,6 +35,8 @@ class ArcCosine(Kernel):
 
     order: int = 1
 
+    _because = "feature map", "twice the mean over normal w of h(w.x) h(w.z), with h(t) = max(t, 0)^order."
+
     def _validate(self) -> None:
         if self.order not in (0, 1, 2):
             raise ValueError(f"order of ArcCosine must be 0, 1 or 2; it is {self.order!r}.")
@@ -52,6 +53,3 @@ class ArcCosine(Kernel):
         if self.order == 1:
             return pair.outer(norms) * (s + rest * c) / math.pi
         return pair.outer(norms) ** 2 * (3 * s * c + rest * (1 + 2 * c * c)) / math.pi
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "twice the mean over normal w of h(w.x) h(w.z), with h(t) = max(t, 0)^order.")

@@ -10,7 +10,6 @@ from sklearn.preprocessing import FunctionTransformer
 from mercer.features import DiscreteLaw
 from mercer.features.combine import ConstantColumn
 from mercer.kernels.base import Kernel, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair
 from mercer.points.formulas.dual import number
 
@@ -36,6 +35,8 @@ class Constant(Kernel):
 
     value: float = 1.0
 
+    _because = "feature map", "Phi(x) = sqrt(c) for every x, so a'Ka = c (sum a_i)^2 >= 0."
+
     def _validate(self) -> None:
         check_number(self, "value", self.value, closed=True)
 
@@ -47,6 +48,3 @@ class Constant(Kernel):
 
     def feature_map(self) -> Any:
         return FunctionTransformer(ConstantColumn(float(self.value) ** 0.5), accept_sparse=True)
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "Phi(x) = sqrt(c) for every x, so a'Ka = c (sum a_i)^2 >= 0.")

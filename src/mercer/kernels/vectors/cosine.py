@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.preprocessing import Normalizer
 
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.formulas.pair import norms, squared_norms, unit_rows
 
@@ -30,14 +29,13 @@ class Cosine(Kernel):
            [0.6, 1. ]])
     """
 
+    _because = "inner product", "the inner product of the unit vectors x / |x| and z / |z|."
+
     def of(self, pair: Pair) -> Any:
         return pair.through(UnitVectors()).dot
 
     def feature_map(self) -> Any:
         return Normalizer()
-
-    def _proof(self) -> Proof:
-        return self._axiom("inner product", "the inner product of the unit vectors x / |x| and z / |z|.")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair
 
 
@@ -25,13 +24,10 @@ class Linear(Kernel):
            [11., 25.]])
     """
 
+    _because = "inner product", "k(x, z) = <x, z> is the inner product itself; the feature map is the identity."
+
     def of(self, pair: Pair) -> Any:
         return pair.dot
 
     def feature_map(self) -> Any:
         return FunctionTransformer(accept_sparse=True)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "inner product", "k(x, z) = <x, z> is the inner product itself; the feature map is the identity."
-        )

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from mercer.features import Monomials
 from mercer.kernels.base import Kernel, check_integer, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import spread
 from mercer.points import Pair, Points
 from mercer.points.formulas.dual import number
@@ -39,6 +38,11 @@ class Polynomial(Kernel):
     c1: float = 1.0
     c2: float | Literal["auto"] = 1.0
 
+    _because = (
+        "feature map",
+        "all monomials up to the degree, weighted by roots of multinomial coefficients (c1 >= 0, c2 > 0).",
+    )
+
     def _validate(self) -> None:
         check_integer(self, "degree", self.degree, 1)
         check_number(self, "c1", self.c1, closed=True)
@@ -53,12 +57,6 @@ class Polynomial(Kernel):
 
     def feature_map(self) -> Any:
         return Monomials(degree=int(self.degree), exact=self.c1 == 0, c1=float(self.c1), c2=float(self.c2))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "feature map",
-            "all monomials up to the degree, weighted by roots of multinomial coefficients (c1 >= 0, c2 > 0).",
-        )
 
 
 def inverse_spread(points: Points) -> float:

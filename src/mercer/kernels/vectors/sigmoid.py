@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from mercer.kernels.base import Kernel, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.polynomial import inverse_spread
 from mercer.points import Pair, Points
 from mercer.points.formulas.dual import number
@@ -34,6 +33,13 @@ class Sigmoid(Kernel):
     gamma: float | Literal["auto"] = "auto"
     c: float = 0.0
 
+    _because = (
+        "counterexample",
+        "tanh has a negative Taylor coefficient (-1/3 at degree 3), so some points have an indefinite Gram matrix; "
+        "verdict(k, X) finds a witness.",
+        "refuted",
+    )
+
     def _validate(self) -> None:
         if self.gamma != "auto":
             check_number(self, "gamma", self.gamma)
@@ -44,11 +50,3 @@ class Sigmoid(Kernel):
 
     def of(self, pair: Pair) -> Any:
         return pair.xp.tanh(number(self.gamma) * pair.dot + number(self.c))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "counterexample",
-            "tanh has a negative Taylor coefficient (-1/3 at degree 3), so some points have an indefinite Gram matrix; "
-            "verdict(k, X) finds a witness.",
-            own="refuted",
-        )
