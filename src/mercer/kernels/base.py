@@ -329,7 +329,7 @@ class Kernel(ABC):
 
 
 def _as_kernel(value: Any) -> Kernel | None:
-    from mercer.kernels.vectors.constant import Constant
+    from mercer.kernels.vectors.linear import Constant
 
     if isinstance(value, Kernel):
         return value

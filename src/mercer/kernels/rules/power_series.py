@@ -12,7 +12,7 @@ import numpy as np
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.rules.algebra import Postfix
-from mercer.kernels.vectors.constant import Constant
+from mercer.kernels.vectors.linear import Constant
 from mercer.points import Pair, Points, diagonal
 from mercer.points.formulas.formula import NAMESPACE
 
