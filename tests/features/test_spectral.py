@@ -1,4 +1,4 @@
-"""Spectral laws: Bochner's pairs, samples against closed forms, laws as values, errors as sentences, the Matern function."""
+"""Spectral laws: Bochner's pairs, samples against closed forms, laws as values, errors; Matern's function."""
 
 import pickle
 import warnings

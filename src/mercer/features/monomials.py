@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, groupby
+from itertools import combinations_with_replacement, groupby, pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
@@ -99,9 +99,8 @@ class Step(NamedTuple):
 def steps_to(d: int, degree: int, dtype: Any) -> list[Step]:
     """The steps from the constant to ``degree``, in d variables."""
     steps = []
-    first, power = _first_columns(d, 0), np.zeros(1)
-    for k in range(1, degree + 1):
-        suffix, first = first, _first_columns(d, k)
+    power = np.zeros(1)
+    for k, (suffix, first) in enumerate(pairwise(_first_columns(d, degree)), start=1):
         starts_alike, power = power, np.ones(n_powers(d, k))
         for j in range(d):
             alike = starts_alike[suffix[j] : suffix[j + 1]]
@@ -111,15 +110,15 @@ def steps_to(d: int, degree: int, dtype: Any) -> list[Step]:
     return steps
 
 
-def _first_columns(d: int, k: int) -> NDArray[np.int64]:
-    """For j = 0 .. d, where the monomials of degree k in x_j, x_(j+1), ... begin."""
-    if k == 0:
-        return np.zeros(d + 1, dtype=np.int64)  # any variable may be put in front of the constant
+def _first_columns(d: int, degree: int) -> list[NDArray[np.int64]]:
+    """For k = 0 .. degree and j = 0 .. d, where the monomials of degree k in x_j, x_(j+1), ... begin."""
+    firsts = [np.zeros(d + 1, dtype=np.int64)]  # any variable may be put in front of the constant
     sizes = np.ones(d + 1, dtype=np.int64)
     sizes[0] = 0
-    for _ in range(k):
+    for _ in range(degree):
         sizes = np.cumsum(sizes)  # C(m+k-1, k) = sum over i <= m of C(i+k-2, k-1)
-    return np.asarray(sizes[-1] - sizes[::-1])
+        firsts.append(sizes[-1] - sizes[::-1])
+    return firsts
 
 
 def expand(X: Any, degrees: range, factors: Array, what: str) -> Any:
@@ -184,7 +183,7 @@ def _expand_csr(X: Any, degrees: range, factors: Array, width: int, what: str) -
     indptr = np.zeros(n + 1, dtype=index_type)
     np.cumsum(np.array(sizes, dtype=index_type)[kind_of_row], out=indptr[1:])
     data, indices = np.empty(n_values, dtype=X.dtype), np.empty(n_values, dtype=index_type)
-    firsts = [_first_columns(d, k) for k in range(degrees[-1] + 1)]
+    firsts = _first_columns(d, degrees[-1])
     for kind, (t, size) in enumerate(zip(kinds.tolist(), sizes, strict=True)):
         alike = np.flatnonzero(kind_of_row == kind)
         chunk = max(1, _CHUNK_BYTES // max(1, 8 * size))
@@ -209,12 +208,12 @@ def _columns(J: Array, firsts: list[NDArray[np.int64]], degrees: range) -> NDArr
     n, t = J.shape
     kept = []
     offset = 0
+    begins = _first_columns(t, degrees[-1])
     columns = np.zeros((n, 1), dtype=np.int64)
     for k in range(degrees[-1] + 1):
         if k:
             shift = (firsts[k] - firsts[k - 1])[J]
-            begin = _first_columns(t, k - 1)
-            parts = [columns[:, begin[i] :] + shift[:, i : i + 1] for i in range(t)]
+            parts = [columns[:, begins[k - 1][i] :] + shift[:, i : i + 1] for i in range(t)]
             columns = np.concatenate(parts, axis=1) if t else np.empty((n, 0), dtype=np.int64)
         if k in degrees:
             kept.append(columns + offset)

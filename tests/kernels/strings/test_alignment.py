@@ -17,7 +17,7 @@ def test_sums_by_hand(X, n, decay):
 
 def test_all_lengths():
     rng = np.random.default_rng(8)
-    X = ["".join(rng.choice(list("ab"), size)) for size in (10, 9, 12, 3, 0)]
+    X = ["".join(rng.choice(list("ab"), size)) for size in (9, 8, 10, 3, 0)]
     so_far = 0.0
     for n in range(1, 9):
         by_hand = FromFunction(lambda x, z, n=n: float(subsequence(x, z, n, 0.7)))(X)
