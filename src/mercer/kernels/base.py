@@ -66,8 +66,8 @@ class Kernel(ABC):
     def _proof(self) -> Proof:
         """Return why the kernel is positive semidefinite: `_because`, given the proofs of its parts."""
         rule, reason, *own = self._because
-        parts = () if own else (part for part in self._params().values() if isinstance(part, Kernel))
-        return Proof(self, rule, reason, tuple(part.proof() for part in parts), *own)  # type: ignore[arg-type]
+        parts = () if own else tuple(part.proof() for part in self._children().values())
+        return Proof(self, rule, reason, parts, *own)  # type: ignore[arg-type]
 
     def _validate(self) -> None:
         """Raise ValueError or TypeError for parameters outside their domain."""
@@ -153,7 +153,7 @@ class Kernel(ABC):
         return self if self.resolved else self._resolve(Points.of(X))
 
     def _resolve(self, points: Points) -> Kernel:
-        parts = {k: v for k, v in self._params().items() if isinstance(v, Kernel) and not v.resolved}
+        parts = {name: part for name, part in self._children().items() if not part.resolved}
         seen = self._seen(points) if parts else points
         return self.replace(**{name: part._resolve(seen) for name, part in parts.items()})
 
@@ -164,6 +164,10 @@ class Kernel(ABC):
 
     def _params(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def _children(self) -> dict[str, Kernel]:
+        """Return the parameters that are kernels themselves."""
+        return {name: value for name, value in self._params().items() if isinstance(value, Kernel)}
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some parameters changed."""
@@ -206,9 +210,8 @@ class Kernel(ABC):
         return self
 
     def __sklearn_clone__(self) -> Self:
-        return type(self)(
-            **{k: v.__sklearn_clone__() if isinstance(v, Kernel) else v for k, v in self._params().items()}
-        )
+        parts = {name: part.__sklearn_clone__() for name, part in self._children().items()}
+        return type(self)(**{**self._params(), **parts})
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()
