@@ -12,7 +12,19 @@ from mercer.losses.base import Box, Loss
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive(Loss):
+class _Tube(Loss):
+    """A loss of errors beyond a tube."""
+
+    epsilon: float = 0.1
+
+    target = "real"
+
+    def __post_init__(self) -> None:
+        check_number(self, "epsilon", self.epsilon, closed=True)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(_Tube):
     r"""The absolute error beyond a tube of half-width epsilon.
 
     .. math:: L(y, f) = \max(0, |f - y| - \varepsilon), \qquad y \in \mathbb R
@@ -32,13 +44,6 @@ class EpsilonInsensitive(Loss):
     >>> EpsilonInsensitive(0.5).value(1.0, [1.0, 1.5, 3.0])
     array([0. , 0. , 1.5])
     """
-
-    epsilon: float = 0.1
-
-    target = "real"
-
-    def __post_init__(self) -> None:
-        check_number(self, "epsilon", self.epsilon, closed=True)
 
     def value(self, y: Any, f: Any) -> np.ndarray:
         return np.maximum(0.0, np.abs(np.subtract(f, y)) - self.epsilon)
@@ -65,7 +70,7 @@ class EpsilonInsensitive(Loss):
 
 
 @dataclass(frozen=True)
-class SquaredEpsilonInsensitive(Loss):
+class SquaredEpsilonInsensitive(_Tube):
     r"""The square of the error beyond a tube of half-width epsilon; the squared error where epsilon is 0.
 
     .. math:: L(y, f) = \max(0, |f - y| - \varepsilon)^2, \qquad y \in \mathbb R
@@ -86,13 +91,7 @@ class SquaredEpsilonInsensitive(Loss):
     array([0.  , 0.  , 2.25])
     """
 
-    epsilon: float = 0.1
-
-    target = "real"
     smooth = True
-
-    def __post_init__(self) -> None:
-        check_number(self, "epsilon", self.epsilon, closed=True)
 
     @np.errstate(over="ignore")
     def value(self, y: Any, f: Any) -> np.ndarray:

@@ -7,11 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from mercer.losses.base import Box, Loss, check_quantile
+from mercer.kernels.base import check_number
+from mercer.losses.base import Box, Loss
 
 
 @dataclass(frozen=True)
-class Pinball(Loss):
+class _Tilted(Loss):
+    """A loss that counts errors to one side more."""
+
+    quantile: float = 0.5
+
+    target = "real"
+
+    def __post_init__(self) -> None:
+        check_number(self, "quantile", self.quantile)
+        if self.quantile >= 1:
+            raise ValueError(
+                f"quantile of {type(self).__name__} must be < 1; it is {self.quantile!r}. The median is 0.5."
+            )
+
+
+@dataclass(frozen=True)
+class Pinball(_Tilted):
     r"""The tilted absolute error; its best constant is a quantile (Koenker and Bassett, 1978).
 
     .. math:: L(y, f) = \max(q\,(y - f),\ (1 - q)(f - y)), \qquad y \in \mathbb R
@@ -33,13 +50,6 @@ class Pinball(Loss):
     >>> Pinball(0.75).value(1.0, [1.0, 2.0, 0.0])
     array([0.  , 0.25, 0.75])
     """
-
-    quantile: float = 0.5
-
-    target = "real"
-
-    def __post_init__(self) -> None:
-        check_quantile(self, self.quantile)
 
     def value(self, y: Any, f: Any) -> np.ndarray:
         t = np.subtract(f, y, dtype=float)
@@ -104,7 +114,7 @@ class Absolute(Loss):
 
 
 @dataclass(frozen=True)
-class Expectile(Loss):
+class Expectile(_Tilted):
     r"""The tilted squared error; its best constant is an expectile (Newey and Powell, 1987).
 
     .. math:: L(y, f) = |q - [y < f]|\,(f - y)^2, \qquad y \in \mathbb R
@@ -128,13 +138,7 @@ class Expectile(Loss):
     array([0.  , 0.25, 0.75])
     """
 
-    quantile: float = 0.5
-
-    target = "real"
     smooth = True
-
-    def __post_init__(self) -> None:
-        check_quantile(self, self.quantile)
 
     @np.errstate(over="ignore")
     def value(self, y: Any, f: Any) -> np.ndarray:
