@@ -104,7 +104,7 @@ class Exponential(Loss):
         p = -np.multiply(y, u, dtype=float)
         inside = p >= 0.0
         p = np.where(inside, p, 0.0)
-        return np.where(inside, xlogy(p, p / np.e), np.inf)
+        return np.where(inside, xlogy(p, np.maximum(p / np.e, np.finfo(float).smallest_subnormal)), np.inf)
 
     @np.errstate(divide="ignore")
     def prox(self, y: Any, f: Any, step: Any) -> np.ndarray:
