@@ -69,7 +69,6 @@ class IndependentLaw(SpectralLaw):
     --------
     >>> import numpy as np
     >>> from scipy import stats
-    from scipy.special import ive
     >>> law = IndependentLaw(2, stats.cauchy(), scale=2.0)
     >>> bool(np.allclose(law.characteristic([[1.0, -3.0]]), np.exp(-(1 + 3) / 2)))
     True
