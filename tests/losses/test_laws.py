@@ -11,23 +11,19 @@ from hypothesis import strategies as st
 
 import mercer.losses
 from loss_samples import LOSSES, predictions, truths
-from mercer.losses import (  # noqa: F401 -- eval(repr(loss)) needs the names
+from mercer.losses import (
     Absolute,
     EpsilonInsensitive,
     Expectile,
-    Exponential,
     Hinge,
     Huber,
-    Logistic,
     Loss,
     Multinomial,
     PerceptronLoss,
     Pinball,
     Poisson,
     SmoothedHinge,
-    Squared,
     SquaredEpsilonInsensitive,
-    SquaredHinge,
 )
 from mercer.testing import check_loss
 
@@ -57,7 +53,7 @@ def test_laws_anywhere(loss, data):
 
 @each_loss
 def test_a_loss_is_a_value(loss):
-    for twin in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss), eval(repr(loss))):
+    for twin in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss), eval(repr(loss), vars(mercer.losses))):
         assert twin == loss
         assert hash(twin) == hash(loss)
 

@@ -1,18 +1,224 @@
-"""The feature map of the polynomial kernel."""
+"""The feature map of the polynomial kernel, and tensor powers of vectors, which the Taylor map has in common."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, groupby, pairwise
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import gammaln, xlogy
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.features.powers import KINDS, PowerMap, expand, n_powers, power_names
 from mercer.machine.budget import Budget
+
+_REMEDY = "Use the kernel instead: it gives the same inner products without building the map."
+KINDS = (np.float64, np.float32)  # of numbers that are mapped without conversion
+
+Array = NDArray[Any]
+
+#: Rows are expanded in chunks of about this many bytes, so that a block is still in cache when it is used.
+_CHUNK_BYTES = 2**21
+
+
+class PowerMap(TransformerMixin, BaseEstimator):
+    """A map to features that are monomials times factors."""
+
+    def transform(self, X: Any) -> Any:
+        """Evaluate the features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray or CSR of shape (n_samples, n_features_out_)
+            Sparse when ``X`` is, of the same precision.
+        """
+        check_is_fitted(self)
+        return self._expanded(validate_data(self, X, accept_sparse="csr", dtype=KINDS, reset=False))
+
+    @abstractmethod
+    def _expanded(self, X: Any) -> Any:
+        """Return the features of points that were checked."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def n_powers(n_features: int, degree: int) -> int:
+    """Number of monomials of degree exactly ``degree`` in ``n_features`` variables."""
+    return math.comb(n_features + degree - 1, degree) if n_features else int(degree == 0)
+
+
+def power_names(names: list[str], degree: int) -> Iterator[str]:
+    """Names such as "x0^2 x1", in the order of the columns of :func:`power_blocks`."""
+    for chosen in combinations_with_replacement(range(len(names)), degree):
+        powers = [(names[j], len(list(same))) for j, same in groupby(chosen)]
+        yield " ".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
+
+
+def power_blocks(X: Array, steps: list[Step]) -> Iterator[Array]:
+    """Yield, for k = 0, 1, .. len(steps), the array of sqrt(k! / alpha!) x^alpha over |alpha| = k.
+
+    The inner product of two rows of block k is (x . z)^k. Columns are in the order of
+    ``itertools.combinations_with_replacement``. A block is built from the one before it: x_j times those
+    monomials whose first variable is x_j or later, which are a suffix of its columns.
+    """
+    block = np.ones((len(X), 1), dtype=X.dtype)
+    yield block
+    for suffix, first, ratio in steps:
+        product = np.empty((len(X), first[-1]), dtype=X.dtype)
+        for j in range(X.shape[1]):
+            np.multiply(block[:, suffix[j] :], X[:, j : j + 1], out=product[:, first[j] : first[j + 1]])
+        if suffix[-1]:  # not in the block of degree 1, where all ratios are 1
+            product *= ratio
+        block = product
+        yield block
+
+
+class Step(NamedTuple):
+    """How the block of degree k comes from the block of degree k - 1, in d variables."""
+
+    suffix: NDArray[np.int64]  #: for j = 0 .. d, the first column of block k - 1 that x_j multiplies
+    first: NDArray[np.int64]  #: for j = 0 .. d, where its products with x_j begin in block k
+    ratio: Array  #: sqrt(k / alpha_j) for every column, alpha_j the exponent of its first variable
+
+
+def steps_to(d: int, degree: int, dtype: Any) -> list[Step]:
+    """The steps from the constant to ``degree``, in d variables."""
+    steps = []
+    power = np.zeros(1)
+    for k, (suffix, first) in enumerate(pairwise(_first_columns(d, degree)), start=1):
+        starts_alike, power = power, np.ones(n_powers(d, k))
+        for j in range(d):
+            alike = starts_alike[suffix[j] : suffix[j + 1]]
+            power[first[j] : first[j] + len(alike)] += alike
+        # k! / alpha! grows by the factor k / alpha_j when alpha_j grows by one.
+        steps.append(Step(suffix, first, np.sqrt(k / power).astype(dtype, copy=False)))
+    return steps
+
+
+def _first_columns(d: int, degree: int) -> list[NDArray[np.int64]]:
+    """For k = 0 .. degree and j = 0 .. d, where the monomials of degree k in x_j, x_(j+1), ... begin."""
+    firsts = [np.zeros(d + 1, dtype=np.int64)]  # any variable may be put in front of the constant
+    sizes = np.ones(d + 1, dtype=np.int64)
+    sizes[0] = 0
+    for _ in range(degree):
+        sizes = np.cumsum(sizes)  # C(m+k-1, k) = sum over i <= m of C(i+k-2, k-1)
+        firsts.append(sizes[-1] - sizes[::-1])
+    return firsts
+
+
+def expand(X: Any, degrees: range, factors: Array, what: str) -> Any:
+    """Concatenate the blocks of ``degrees``, the one of degree k times ``factors[:, k]``.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+        Points, float32 or float64.
+    degrees : range
+        Degrees to keep, consecutive.
+    factors : array of shape (n, last degree + 1) or (1, last degree + 1)
+        Row factors for every degree, of the type of X.
+    what : str
+        The map in words, for the error when it does not fit in memory.
+    """
+    n, d = X.shape
+    factors = np.broadcast_to(factors, (n, degrees[-1] + 1))
+    width = sum(n_powers(d, k) for k in degrees)
+    if sparse.issparse(X):
+        return _expand_csr(X, degrees, factors, width, what)
+    # Beside the output: the last block of a chunk of rows, and its coefficients.
+    workspace = max(_CHUNK_BYTES, 4 * 8 * n_powers(d, degrees[-1]))
+    needed = n * width * X.dtype.itemsize + workspace
+    Budget.all_that_is_free().require(needed, f"{what}, {width:,} columns for each of {n:,} rows,", _REMEDY)
+    out = np.empty((n, width), dtype=X.dtype)
+    _expand_dense(X, degrees, factors, out)
+    return out
+
+
+def _expand_dense(X: Array, degrees: range, factors: Array, out: Array) -> None:
+    steps = steps_to(X.shape[1], degrees[-1], X.dtype)
+    chunk = max(1, _CHUNK_BYTES // max(1, out.shape[1] * out.itemsize))
+    for start in range(0, len(X), chunk):
+        rows = slice(start, start + chunk)
+        column = 0
+        for k, block in enumerate(power_blocks(X[rows], steps)):
+            if k in degrees:
+                target = out[rows, column : column + block.shape[1]]
+                np.multiply(block, factors[rows, k : k + 1], out=target)
+                column += block.shape[1]
+
+
+def _expand_csr(X: Any, degrees: range, factors: Array, width: int, what: str) -> Any:
+    """Expand CSR rows: those with the same number t of nonzeros are a dense problem in t variables."""
+    if width > np.iinfo(np.int64).max:
+        raise MemoryError(f"{what} has {width:,} columns, more than a sparse matrix can number. {_REMEDY}")
+    if not (X.has_canonical_format and X.data.all()):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    n, d = X.shape
+    kinds, kind_of_row, n_rows = np.unique(np.diff(X.indptr), return_inverse=True, return_counts=True)
+    sizes = [sum(n_powers(t, k) for k in degrees) for t in kinds.tolist()]
+    n_values = sum(size * rows for size, rows in zip(sizes, n_rows.tolist(), strict=True))
+    index_type: Any = np.int32 if max(width, n_values) < 2**31 else np.int64
+    n_bytes = n_values * (X.dtype.itemsize + np.dtype(index_type).itemsize)
+    Budget.all_that_is_free().require(
+        n_bytes, f"{what}, {n_values:,} nonzeros in {n:,} rows and {width:,} columns,", _REMEDY
+    )
+
+    indptr = np.zeros(n + 1, dtype=index_type)
+    np.cumsum(np.array(sizes, dtype=index_type)[kind_of_row], out=indptr[1:])
+    data, indices = np.empty(n_values, dtype=X.dtype), np.empty(n_values, dtype=index_type)
+    firsts = _first_columns(d, degrees[-1])
+    for kind, (t, size) in enumerate(zip(kinds.tolist(), sizes, strict=True)):
+        alike = np.flatnonzero(kind_of_row == kind)
+        chunk = max(1, _CHUNK_BYTES // max(1, 8 * size))
+        for start in range(0, len(alike), chunk):
+            rows = alike[start : start + chunk]
+            source = X.indptr[rows][:, None] + np.arange(t)
+            target = indptr[rows][:, None] + np.arange(size, dtype=index_type)
+            values = np.empty((len(rows), size), dtype=X.dtype)
+            _expand_dense(X.data[source], degrees, factors[rows], values)
+            data[target] = values
+            indices[target] = _columns(X.indices[source], firsts, degrees)
+    csr = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
+    return csr((data, indices, indptr), shape=(n, width))
+
+
+def _columns(J: Array, firsts: list[NDArray[np.int64]], degrees: range) -> NDArray[np.int64]:
+    """Columns, among the monomials of all d variables, of those in the variables J, row by row.
+
+    In the block of degree k - 1, the monomials that x_j may be put in front of begin at ``firsts[k-1][j]``;
+    in the block of degree k, their products with x_j begin at ``firsts[k][j]``, in the same order.
+    """
+    n, t = J.shape
+    kept = []
+    offset = 0
+    begins = _first_columns(t, degrees[-1])
+    columns = np.zeros((n, 1), dtype=np.int64)
+    for k in range(degrees[-1] + 1):
+        if k:
+            shift = (firsts[k] - firsts[k - 1])[J]
+            parts = [columns[:, begins[k - 1][i] :] + shift[:, i : i + 1] for i in range(t)]
+            columns = np.concatenate(parts, axis=1) if t else np.empty((n, 0), dtype=np.int64)
+        if k in degrees:
+            kept.append(columns + offset)
+            offset += n_powers(len(firsts[0]) - 1, k)
+    return np.concatenate(kept, axis=1)
 
 
 class Monomials(PowerMap):

@@ -13,7 +13,7 @@ from scipy.special import gammainc, gammaln
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.features.powers import KINDS, PowerMap, expand, n_powers, power_names
+from mercer.features.monomials import KINDS, PowerMap, expand, n_powers, power_names
 from mercer.features.spectral.law import check_scale
 
 

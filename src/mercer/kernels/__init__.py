@@ -2,21 +2,15 @@
 
 from mercer.kernels.base import Kernel, kernel
 from mercer.kernels.expression import ExpressionError, parse_kernel
-from mercer.kernels.graphs import (
-    Graphlets,
-    NeighbourhoodHash,
-    Propagation,
-    RandomWalk,
-    ShortestPath,
-    WeisfeilerLehman,
-    WLOptimalAssignment,
-    WLSlicedWasserstein,
-)
+from mercer.kernels.graphs.graphlets import Graphlets
+from mercer.kernels.graphs.propagation import Propagation, WLSlicedWasserstein
+from mercer.kernels.graphs.random_walk import RandomWalk
+from mercer.kernels.graphs.shortest_path import ShortestPath
+from mercer.kernels.graphs.weisfeiler_lehman import NeighbourhoodHash, WeisfeilerLehman, WLOptimalAssignment
 from mercer.kernels.objects.delta import Categorical, Delta
 from mercer.kernels.objects.dissimilarity import FromDissimilarity
 from mercer.kernels.objects.fingerprints import MinMax, Tanimoto
-from mercer.kernels.objects.precomputed import Precomputed
-from mercer.kernels.objects.python import FromFeatures, FromFunction
+from mercer.kernels.objects.given import FromFeatures, FromFunction, Precomputed
 from mercer.kernels.objects.rankings import Kendall, Mallows
 from mercer.kernels.objects.sets import SetKernel
 from mercer.kernels.proof import Proof
@@ -24,30 +18,19 @@ from mercer.kernels.rules.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.rules.power_series import Exponential, Geometric, PowerSeries
 from mercer.kernels.rules.pullback import Composed, Normalized, On, Rescaled
 from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
-from mercer.kernels.strings import (
-    EditSimilarity,
-    GappedKmers,
-    GlobalAlignment,
-    LocalAlignment,
-    Mismatch,
-    SmithWaterman,
-    Spectrum,
-    Subsequence,
-    TextNGrams,
-    WeightedDegree,
-)
-from mercer.kernels.vectors.arccosine import ArcCosine
-from mercer.kernels.vectors.constant import Constant
-from mercer.kernels.vectors.cosine import Cosine
+from mercer.kernels.strings.alignment import EditSimilarity, GlobalAlignment, LocalAlignment, SmithWaterman, Subsequence
+from mercer.kernels.strings.gapped import GappedKmers, Mismatch
+from mercer.kernels.strings.ngrams import Spectrum, TextNGrams
+from mercer.kernels.strings.weighted_degree import WeightedDegree
+from mercer.kernels.vectors.cosine import ArcCosine, Cosine
 from mercer.kernels.vectors.histogram import ChiSquared, Intersection
 from mercer.kernels.vectors.laplacian import Laplacian
-from mercer.kernels.vectors.linear import Linear
+from mercer.kernels.vectors.linear import Constant, Linear
 from mercer.kernels.vectors.matern import Matern
 from mercer.kernels.vectors.periodic import Periodic
-from mercer.kernels.vectors.polynomial import Polynomial
+from mercer.kernels.vectors.polynomial import Polynomial, Sigmoid
 from mercer.kernels.vectors.rational import Cauchy, RationalQuadratic
 from mercer.kernels.vectors.rbf import RBF
-from mercer.kernels.vectors.sigmoid import Sigmoid
 from mercer.kernels.vectors.spectral import Spectral, SpectralMixture
 from mercer.kernels.vectors.stationary import Radial, Stationary
 from mercer.kernels.vectors.wendland import Wendland

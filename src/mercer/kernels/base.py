@@ -31,8 +31,8 @@ class Kernel(ABC):
     """A symmetric similarity k(x, z), built to be positive semidefinite and able to say why.
 
     To add one: decorate a subclass with `kernel`, annotate its parameters, write `of` (the formula, in the
-    statistics of a pair) and `_proof`. `mercer.testing.check_kernel` then checks the laws every kernel obeys.
-    Parameters annotated as float can be learned (`mercer.gram.parameters`), except those named in `_fixed`.
+    statistics of a pair) and `_because` (its proof). `mercer.testing.check_kernel` then checks the laws that every
+    kernel obeys. Parameters annotated as float can be learned (`mercer.gram.parameters`), except those in `_fixed`.
 
     Examples
     --------
@@ -50,6 +50,12 @@ class Kernel(ABC):
 
     _fixed: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula rather than enter it
     _of_objects: ClassVar[bool] = False  # whether points are strings, graphs, ...: never rows of one matrix
+    # Why it is positive semidefinite: an axiom or a rule, the reason, and "unproven" or "refuted" where it may not be.
+    _because: ClassVar[tuple[str, ...]] = (
+        "none given",
+        "the class states no reason; verdict(k, X) tests it on points.",
+        "unproven",
+    )
 
     # -- what a kernel defines --------------------------------------------------------------------------
 
@@ -58,10 +64,10 @@ class Kernel(ABC):
         """Return k for a block of pairs, as an elementwise formula in the pair's statistics."""
 
     def _proof(self) -> Proof:
-        """Return why the kernel is positive semidefinite; the default knows no reason."""
-        return self._axiom(
-            "none given", "the class states no reason; verdict(k, X) tests it on points.", own="unproven"
-        )
+        """Return why the kernel is positive semidefinite: `_because`, given the proofs of its parts."""
+        rule, reason, *own = self._because
+        parts = () if own else tuple(part.proof() for part in self._children().values())
+        return Proof(self, rule, reason, parts, *own)  # type: ignore[arg-type]
 
     def _validate(self) -> None:
         """Raise ValueError or TypeError for parameters outside their domain."""
@@ -147,7 +153,7 @@ class Kernel(ABC):
         return self if self.resolved else self._resolve(Points.of(X))
 
     def _resolve(self, points: Points) -> Kernel:
-        parts = {k: v for k, v in self._params().items() if isinstance(v, Kernel) and not v.resolved}
+        parts = {name: part for name, part in self._children().items() if not part.resolved}
         seen = self._seen(points) if parts else points
         return self.replace(**{name: part._resolve(seen) for name, part in parts.items()})
 
@@ -158,6 +164,10 @@ class Kernel(ABC):
 
     def _params(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def _children(self) -> dict[str, Kernel]:
+        """Return the parameters that are kernels themselves."""
+        return {name: value for name, value in self._params().items() if isinstance(value, Kernel)}
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some parameters changed."""
@@ -200,9 +210,8 @@ class Kernel(ABC):
         return self
 
     def __sklearn_clone__(self) -> Self:
-        return type(self)(
-            **{k: v.__sklearn_clone__() if isinstance(v, Kernel) else v for k, v in self._params().items()}
-        )
+        parts = {name: part.__sklearn_clone__() for name, part in self._children().items()}
+        return type(self)(**{**self._params(), **parts})
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()
@@ -323,7 +332,7 @@ class Kernel(ABC):
 
 
 def _as_kernel(value: Any) -> Kernel | None:
-    from mercer.kernels.vectors.constant import Constant
+    from mercer.kernels.vectors.linear import Constant
 
     if isinstance(value, Kernel):
         return value

@@ -1,17 +1,14 @@
 """Losses: what a prediction f costs when the truth is y. Penalties: what the norm of a function costs."""
 
 from mercer.losses.base import Box, Loss
-from mercer.losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
-from mercer.losses.expectile import Expectile
-from mercer.losses.exponential import Exponential
+from mercer.losses.epsilon_insensitive import EpsilonInsensitive, LargestErrors, SquaredEpsilonInsensitive
 from mercer.losses.hinge import Hinge, PerceptronLoss, SmoothedHinge, SquaredHinge
 from mercer.losses.huber import Huber
-from mercer.losses.largest import LargestErrors
-from mercer.losses.logistic import Logistic
+from mercer.losses.logistic import Exponential, Logistic
 from mercer.losses.multinomial import Multinomial
 from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
-from mercer.losses.pinball import Absolute, Pinball
 from mercer.losses.poisson import Poisson
+from mercer.losses.quantile import Absolute, Expectile, Pinball
 from mercer.losses.squared import Squared
 
 __all__ = [

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from mercer.kernels.base import check_number
-
 Target = Literal["label", "real", "count", "class"]
 
 
@@ -114,13 +112,6 @@ def check_elementwise(loss: Any, y: np.ndarray, f: np.ndarray) -> None:
                         "do; a loss is a sum over the samples, and each term may depend on its own sample alone. "
                         + _JOINT
                     )
-
-
-def check_quantile(owner: Any, value: Any) -> None:
-    """Raise unless `value` is a number between 0 and 1."""
-    check_number(owner, "quantile", value)
-    if value >= 1:
-        raise ValueError(f"quantile of {type(owner).__name__} must be < 1; it is {value!r}. The median is 0.5.")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The loss of support vector regression, and its square: errors beyond a tube."""
+"""The losses of support vector regression: errors beyond a tube, their squares, and the largest ones."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.base import check_number
+from mercer.kernels.base import check_integer, check_number
 from mercer.losses.base import Box, Loss
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive(Loss):
+class _Tube(Loss):
+    """A loss of errors beyond a tube."""
+
+    epsilon: float = 0.1
+
+    target = "real"
+
+    def __post_init__(self) -> None:
+        check_number(self, "epsilon", self.epsilon, closed=True)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(_Tube):
     r"""The absolute error beyond a tube of half-width epsilon.
 
     .. math:: L(y, f) = \max(0, |f - y| - \varepsilon), \qquad y \in \mathbb R
@@ -32,13 +44,6 @@ class EpsilonInsensitive(Loss):
     >>> EpsilonInsensitive(0.5).value(1.0, [1.0, 1.5, 3.0])
     array([0. , 0. , 1.5])
     """
-
-    epsilon: float = 0.1
-
-    target = "real"
-
-    def __post_init__(self) -> None:
-        check_number(self, "epsilon", self.epsilon, closed=True)
 
     def value(self, y: Any, f: Any) -> np.ndarray:
         return np.maximum(0.0, np.abs(np.subtract(f, y)) - self.epsilon)
@@ -65,7 +70,7 @@ class EpsilonInsensitive(Loss):
 
 
 @dataclass(frozen=True)
-class SquaredEpsilonInsensitive(Loss):
+class SquaredEpsilonInsensitive(_Tube):
     r"""The square of the error beyond a tube of half-width epsilon; the squared error where epsilon is 0.
 
     .. math:: L(y, f) = \max(0, |f - y| - \varepsilon)^2, \qquad y \in \mathbb R
@@ -86,13 +91,7 @@ class SquaredEpsilonInsensitive(Loss):
     array([0.  , 0.  , 2.25])
     """
 
-    epsilon: float = 0.1
-
-    target = "real"
     smooth = True
-
-    def __post_init__(self) -> None:
-        check_number(self, "epsilon", self.epsilon, closed=True)
 
     @np.errstate(over="ignore")
     def value(self, y: Any, f: Any) -> np.ndarray:
@@ -114,3 +113,74 @@ class SquaredEpsilonInsensitive(Loss):
         edge = y + np.sign(t) * self.epsilon
         pull = np.multiply(2.0, step)
         return np.where(np.abs(t) <= self.epsilon, f, f / (1.0 + pull) + edge * (pull / (1.0 + pull)))
+
+
+_ROUNDING = 1e-12  # of the sum of |u|, by which a point on the rim of the conjugate's domain may lie outside
+
+
+@dataclass(frozen=True)
+class LargestErrors(Loss):
+    r"""The sum of the k largest absolute errors; the largest alone for k = 1, and `Absolute` for k = n.
+
+    .. math:: L(y, f) = \max_{|S| = k} \sum_{i \in S} |f_i - y_i|
+              = \min_\varepsilon \; k \varepsilon + \sum_i \max(0, |f_i - y_i| - \varepsilon)
+
+    It depends on all predictions together, as the representer theorem allows. The second form makes it the loss of
+    `NuSVR` with nu = k / n. `value` gives the k largest errors, and 0 for the others; their sum is the loss.
+
+    - derivative: the sign of f - y at the k largest errors, 0 at the others
+    - conjugate: L*(y, u) = u'y for max \|u_i\| <= 1 and sum \|u_i\| <= k, else infinite
+    - box: linear = -y, width = 0, upper = lower = 1, total = k
+
+    There must be an offset, and samples have equal weights.
+
+    Parameters
+    ----------
+    count
+        k, at least 1; of fewer samples all errors count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelMachine
+    >>> LargestErrors(2).value(0.0, [1.0, -3.0, 2.0])
+    array([0., 3., 2.])
+    >>> X = np.linspace(0, 6, 30)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    >>> model = KernelMachine(RBF(1.0), loss=LargestErrors(1), penalty=0.1).fit(X, y)
+    >>> model.certificate_.verify(X, y).converged
+    True
+    """
+
+    count: int = 1
+
+    target = "real"
+    joint = True
+
+    def __post_init__(self) -> None:
+        check_integer(self, "count", self.count, 1)
+
+    def _among(self, errors: np.ndarray) -> np.ndarray:
+        """Return which errors are among the largest; of equal ones the first."""
+        largest = np.zeros(errors.shape, bool)
+        largest[np.argsort(-errors, kind="stable")[: int(self.count)]] = True
+        return largest
+
+    def value(self, y: Any, f: Any) -> np.ndarray:
+        errors = np.abs(np.subtract(f, y, dtype=float))
+        return np.where(self._among(errors), errors, 0.0)
+
+    def derivative(self, y: Any, f: Any) -> np.ndarray:
+        t = np.subtract(f, y, dtype=float)
+        return np.where(self._among(np.abs(t)), np.sign(t), 0.0)
+
+    @np.errstate(over="ignore")
+    def conjugate(self, y: Any, u: Any) -> np.ndarray:
+        size = np.abs(u)
+        inside = size.max(initial=0.0) <= 1.0 and float(size.sum()) <= self.count * (1.0 + _ROUNDING)
+        return np.multiply(u, y) if inside else np.full(np.broadcast_shapes(np.shape(u), np.shape(y)), np.inf)
+
+    def box(self, y: Any) -> Box:
+        y = np.asarray(y, dtype=float)
+        one = np.ones_like(y)
+        return Box(-y, np.zeros_like(y), one, one, float(min(int(self.count), y.size)))

@@ -38,7 +38,17 @@ class Penalty(Protocol):
 
 
 @dataclass(frozen=True)
-class SquaredNorm:
+class _Multiple:
+    """A multiple of a function of the norm."""
+
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number(self, "strength", self.strength, closed=True)
+
+
+@dataclass(frozen=True)
+class SquaredNorm(_Multiple):
     r"""The penalty of ridge regression and of support vector machines.
 
     .. math:: R(t) = \frac{\text{strength}}{2} t^2
@@ -57,11 +67,6 @@ class SquaredNorm:
     array([0., 6.])
     """
 
-    strength: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number(self, "strength", self.strength, closed=True)
-
     @np.errstate(over="ignore")
     def value(self, t: Any) -> np.ndarray:
         return (0.5 * self.strength) * np.asarray(t, dtype=float) * t
@@ -78,7 +83,7 @@ class SquaredNorm:
 
 
 @dataclass(frozen=True)
-class Norm:
+class Norm(_Multiple):
     r"""The norm itself, which can make the whole function vanish.
 
     .. math:: R(t) = \text{strength} \cdot t
@@ -96,11 +101,6 @@ class Norm:
     >>> Norm(3.0).value([0.0, 2.0])
     array([0., 6.])
     """
-
-    strength: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number(self, "strength", self.strength, closed=True)
 
     @np.errstate(over="ignore")
     def value(self, t: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -23,13 +24,14 @@ import sys
 import numpy as np
 from mercer import *
 rng = np.random.default_rng(0)
-k = eval(sys.argv[1])
-X = [rng.normal(size=100_000) if "Global" in sys.argv[1] else "".join(rng.choice(list("ACGT"), 100_000)) for _ in "ab"]
-print("computing", flush=True)
-try:
-    k(X)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+strings = ["".join(rng.choice(list("ACGT"), 100_000)) for _ in "ab"]
+for k in map(eval, sys.argv[1:]):
+    X = rng.normal(size=(2, 100_000)) if isinstance(k, GlobalAlignment) else strings
+    print("computing", flush=True)
+    try:
+        k(list(X))
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
 """
 
 
@@ -98,26 +100,27 @@ def test_series_of_one_place():
 
 
 @pytest.mark.parametrize(
-    ("text", "threads"),
+    ("threads", "texts"),
     [
-        ("Subsequence(4)", "1"),
-        ("SmithWaterman()", "2"),
-        ("EditSimilarity()", "1"),
-        ("LocalAlignment()", "2"),
-        ("GlobalAlignment()", "1"),
-        ("GlobalAlignment()", "2"),
+        ("1", ["Subsequence(4)", "EditSimilarity()", "GlobalAlignment()"]),
+        ("2", ["SmithWaterman()", "LocalAlignment()", "GlobalAlignment()"]),
     ],
 )
-def test_an_interrupt_ends_two_long_strings(text, threads):
+def test_an_interrupt_ends_two_long_strings(threads, texts):
     environment = {**os.environ, "MERCER_NUM_THREADS": threads}
-    child = subprocess.Popen([sys.executable, "-c", PROGRAM, text], stdout=subprocess.PIPE, text=True, env=environment)
-    assert child.stdout.readline() == "computing\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(0.3)
-    child.send_signal(signal.SIGINT)
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *texts], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    late = threading.Timer(60.0, child.kill)
+    late.start()
     try:
-        said, _ = child.communicate(timeout=20.0)
+        for text in texts:
+            assert child.stdout.readline() == "computing\n", text
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(0.3)
+            child.send_signal(signal.SIGINT)
+            assert child.stdout.readline() == "interrupted\n", text
+        assert child.wait(20.0) == 0
     finally:
+        late.cancel()
         child.kill()
-    assert said == "interrupted\n"
-    assert child.returncode == 0

@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils.metaestimators import available_if
 
-from mercer.features.spectral.discrete import DiscreteLaw
 from mercer.features.spectral.gaussian import GaussianScaleMixture
 from mercer.features.spectral.independent import IndependentLaw
-from mercer.features.spectral.law import Seed, SpectralLaw, check_dim, check_weights, is_frozen
+from mercer.features.spectral.law import DiscreteLaw, Floats, Seed, SpectralLaw, check_dim, check_weights, is_frozen
 
-Floats = NDArray[np.float64]
 _Method = TypeVar("_Method", bound=Callable[..., Floats])
 
 # A combined law has `from_gaussian` when all its parts do, so that `hasattr` tells.

@@ -1,9 +1,9 @@
-"""The base of spectral laws, and how frozen univariate laws of scipy.stats are read."""
+"""The base of spectral laws, the law on given frequencies, and how frozen laws of scipy.stats are read."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +13,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 Floats = NDArray[np.float64]
+Sampler = Callable[[int, np.random.Generator], ArrayLike]
 Seed = int | np.random.RandomState | np.random.Generator | None
 
 _SMALLEST_UNIFORM = 2.0**-54
@@ -96,6 +97,75 @@ class SpectralLaw(ABC):
 
     def _key(self) -> Hashable:
         return tuple(_freeze(value) for value in self._parameters().values())
+
+
+class DiscreteLaw(SpectralLaw):
+    """Finitely many frequencies w_i with probabilities p_i.
+
+    E cos(w . delta) = sum of p_i cos(w_i . delta): exact, and a kernel with 2 features per frequency.
+
+    Parameters
+    ----------
+    frequencies : array_like of shape (m, dim)
+        The frequencies, in radians per unit of x.
+    weights : array_like of shape (m,), optional
+        Their probabilities; equal when left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> law = DiscreteLaw([[0.0], [np.pi]], [0.25, 0.75])
+    >>> law.characteristic([[0.0], [1.0]]).tolist()
+    [1.0, -0.5]
+    """
+
+    def __init__(self, frequencies: ArrayLike, weights: ArrayLike | None = None) -> None:
+        points = np.array(frequencies, dtype=np.float64)
+        if points.ndim != 2 or 0 in points.shape:
+            raise ValueError(
+                f"frequencies must have shape (m, dim) with at least one row and column; got shape {points.shape}."
+            )
+        if not np.isfinite(points).all():
+            raise ValueError("frequencies must be finite, but some are NaN or infinite: leave those rows out.")
+        points.flags.writeable = False
+        self.points = points
+        self.weights = check_weights(np.full(len(points), 1 / len(points)) if weights is None else weights, len(points))
+        self.dim = points.shape[1]
+        self.n_uniforms = 1
+
+    @classmethod
+    def from_sampler(cls, sampler: Sampler, dim: int, n: int = 4096, random_state: Seed = None) -> DiscreteLaw:
+        """The empirical law of n draws of ``sampler(n, rng)``, which returns an array of shape (n, dim)."""
+        dim = check_dim(dim)
+        drawn = np.asarray(sampler(n, generator(random_state)), dtype=np.float64)
+        if drawn.shape != (n, dim):
+            raise ValueError(
+                f"The sampler was asked for {n} frequencies in dimension {dim} and must return shape "
+                f"({n}, {dim}); it returned shape {drawn.shape}. It is called as sampler(n, rng), with rng a "
+                "numpy Generator."
+            )
+        return cls(drawn)
+
+    @property
+    def name(self) -> str:
+        return f"discrete law on {len(self.points)} frequencies"
+
+    def frequencies(self, U: Floats) -> Floats:
+        U = self._uniforms(U, 1)
+        chosen = np.searchsorted(np.cumsum(self.weights), U[:, 0], side="right")
+        # Rounding may leave the cumulated weights a hair below 1.
+        return np.asarray(self.points[np.minimum(chosen, np.flatnonzero(self.weights)[-1])])
+
+    def characteristic(self, delta: ArrayLike) -> Floats:
+        delta = self._differences(delta)
+        value = np.empty(len(delta))
+        for start in range(0, len(delta), 1024):
+            part = slice(start, start + 1024)
+            value[part] = np.cos(delta[part] @ self.points.T) @ self.weights
+        return value
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"frequencies": self.points, "weights": self.weights}
 
 
 def generator(random_state: Seed) -> np.random.Generator:

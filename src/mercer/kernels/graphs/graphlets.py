@@ -11,7 +11,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from mercer.kernels.base import kernel
 from mercer.kernels.graphs.union import GraphKernel, Union, united
-from mercer.kernels.proof import Proof
 from mercer.kernels.rules.pullback import Applied
 from mercer.machine.lazy import cached_property
 from mercer.points import Pair, Points
@@ -51,6 +50,8 @@ class Graphlets(GraphKernel):
 
     size: int = 3
 
+    _because = "feature map", "the inner product of the counts of connected induced subgraphs."
+
     def _validate(self) -> None:
         if self.size not in (3, 4) or isinstance(self.size, bool):
             raise ValueError(f"size of Graphlets must be 3 or 4; it is {self.size!r}.")
@@ -60,9 +61,6 @@ class Graphlets(GraphKernel):
 
     def feature_map(self) -> Any:
         return FunctionTransformer(Applied(Induced(int(self.size))))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of the counts of connected induced subgraphs.")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from scipy.sparse.linalg import eigs, eigsh
 
 from mercer.kernels.base import check_number, kernel
 from mercer.kernels.graphs.union import GraphKernel, Union, united
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 
 _NODES = 10_000  # of one graph: two of them share a matrix with an entry for each pair of nodes
@@ -52,16 +51,13 @@ class RandomWalk(GraphKernel):
 
     decay: float = 0.01
 
+    _because = "limit", "sums over m <= M are inner products of counts of walks, times decay^m >= 0, and converge."
+
     def _validate(self) -> None:
         check_number(self, "decay", self.decay, closed=True)
 
     def of(self, pair: Pair) -> Any:
         return pair.through(Walkers(float(self.decay))).compare(Walks(float(self.decay)))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "limit", "sums over m <= M are inner products of counts of walks, times decay^m >= 0, and converge."
-        )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 
 from mercer.kernels.base import check_integer, check_number, kernel
 from mercer.kernels.graphs.union import CountKernel, Union, check_bool, united
-from mercer.kernels.proof import Proof
 from mercer.points import Points
 from mercer.points.sets.graph import path_counts
 from mercer.points.sets.named import bags, names, paired
@@ -49,6 +48,8 @@ class ShortestPath(CountKernel):
     longest: float | None = None
     weighted: bool = False
 
+    _because = "feature map", "the inner product of the counts of triples (label, label, distance)."
+
     def _validate(self) -> None:
         check_bool(self, "weighted", self.weighted)
         if self.longest is not None and self.weighted:
@@ -59,9 +60,6 @@ class ShortestPath(CountKernel):
     @property
     def _map(self) -> Paths:
         return Paths(None if self.longest is None else float(self.longest), bool(self.weighted))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of the counts of triples (label, label, distance).")
 
 
 @dataclass(frozen=True)

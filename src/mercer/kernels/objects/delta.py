@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from mercer.kernels.base import Kernel, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.formulas.dual import number
 
@@ -32,14 +31,10 @@ class Delta(Kernel):
            [1., 0., 1.]])
     """
 
+    _because = "feature map", "one coordinate per distinct point: Phi(x) = e_x; the Gram matrix is blocks of ones."
+
     def of(self, pair: Pair) -> Any:
         return pair.equal
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "feature map",
-            "one coordinate per distinct point: Phi(x) = e_x; the Gram matrix is blocks of ones.",
-        )
 
 
 @kernel
@@ -75,6 +70,11 @@ class Categorical(Kernel):
 
     other: float = 0.0
 
+    _because = (
+        "feature map",
+        "one coordinate common to all, of size rho^(1/2), and one per category, of size (1 - rho)^(1/2).",
+    )
+
     def _validate(self) -> None:
         check_number(self, "other", self.other, closed=True)
         if not float(self.other) < 1:
@@ -86,12 +86,6 @@ class Categorical(Kernel):
     def of(self, pair: Pair) -> Any:
         equal = pair.through(categories).equal
         return equal + number(self.other) * (1.0 - equal)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "feature map",
-            "one coordinate common to all, of size rho^(1/2), and one per category, of size (1 - rho)^(1/2).",
-        )
 
 
 def categories(points: Points) -> Any:

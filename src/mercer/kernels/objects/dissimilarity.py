@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from mercer.kernels.base import Kernel, check_number, kernel
-from mercer.kernels.objects.precomputed import check_matrix
+from mercer.kernels.objects.given import check_matrix
 from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import sample, upper_triangle
 from mercer.points import Block, Pair, Points

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.histogram import non_negative
 from mercer.points import Pair, Points, PointValues
 from mercer.points.formulas.pair import squared_norms
@@ -41,16 +40,15 @@ class Tanimoto(Kernel):
            [0.  , 0.  , 1.  ]])
     """
 
+    _because = (
+        "limit",
+        "1 / (|x|^2 + |z|^2), the integral of exp(-t |x|^2) exp(-t |z|^2) over t, is a kernel, and so is q, its "
+        "product with <x, z>; |q| <= 1/2, and k = q / (1 - q) is the limit of q + q^2 + ... (x = 0 is a coordinate of "
+        "its own).",
+    )
+
     def of(self, pair: Pair) -> Any:
         return _shared(pair, pair.common, sizes) if pair.sets else _shared(pair, pair.dot, squared_norms)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "limit",
-            "1 / (|x|^2 + |z|^2), the integral of exp(-t |x|^2) exp(-t |z|^2) over t, is a kernel, and so is q, its "
-            "product with <x, z>; |q| <= 1/2, and k = q / (1 - q) is the limit of q + q^2 + ... (x = 0 is a coordinate "
-            "of its own).",
-        )
 
 
 @kernel
@@ -74,18 +72,17 @@ class MinMax(Kernel):
            [0.4, 1. ]])
     """
 
+    _because = (
+        "pull-back",
+        "the Tanimoto kernel of the areas below the histograms: min is the integral of 1[t < x_j] 1[t < z_j], and x_j "
+        "that of 1[t < x_j]^2 (Ioffe, 2010).",
+    )
+
     def of(self, pair: Pair) -> Any:
         if pair.sets:
             return _shared(pair, pair.common, sizes)
         seen = pair.through(non_negative)
         return _shared(seen, seen.minimum, totals)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "pull-back",
-            "the Tanimoto kernel of the areas below the histograms: min is the integral of 1[t < x_j] 1[t < z_j], and "
-            "x_j that of 1[t < x_j]^2 (Ioffe, 2010).",
-        )
 
 
 def _shared(pair: Pair, shared: Any, size: PointValues) -> Any:

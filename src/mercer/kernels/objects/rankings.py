@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from mercer.kernels.base import Kernel, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.rules.pullback import Applied
 from mercer.kernels.vectors.cosine import UnitVectors
 from mercer.machine.budget import Budget
@@ -44,14 +43,13 @@ class Kendall(Kernel):
            [-1.    , -0.6667,  1.    ]])
     """
 
+    _because = "feature map", "k is the cosine of the vectors of the signs of all pairs of items."
+
     def of(self, pair: Pair) -> Any:
         return pair.through(Signs(pair.width)).through(UnitVectors()).dot
 
     def feature_map(self) -> Any:
         return make_pipeline(FunctionTransformer(Applied(Signs())), Normalizer())
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "k is the cosine of the vectors of the signs of all pairs of items.")
 
 
 @kernel
@@ -85,16 +83,13 @@ class Mallows(Kernel):
 
     rate: float = 1.0
 
+    _because = "Schoenberg", "a sum of |s - t|, as of the signs of pairs of items, is conditionally negative definite."
+
     def _validate(self) -> None:
         check_number(self, "rate", self.rate)
 
     def of(self, pair: Pair) -> Any:
         return pair.xp.exp(-0.5 * number(self.rate) * pair.through(Signs(pair.width)).l1())
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "Schoenberg", "a sum of |s - t|, as of the signs of pairs of items, is conditionally negative definite."
-        )
 
 
 @dataclass(frozen=True)

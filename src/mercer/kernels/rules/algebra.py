@@ -21,6 +21,8 @@ class Sum(Kernel):
     left: Kernel
     right: Kernel
 
+    _because = "sum", "a'(K1 + K2)a = a'K1a + a'K2a >= 0."
+
     def of(self, pair: Pair) -> Any:
         return self.left.of(pair) + self.right.of(pair)
 
@@ -34,9 +36,6 @@ class Sum(Kernel):
         kept = [(amplitude / total, law) for law, amplitude in parts if amplitude > 0]
         return MixtureLaw([weight for weight, _ in kept], [law for _, law in kept])
 
-    def _proof(self) -> Proof:
-        return self._rule("sum", "a'(K1 + K2)a = a'K1a + a'K2a >= 0.", self.left, self.right)
-
     def __repr__(self) -> str:
         right = f"({self.right!r})" if isinstance(self.right, Sum) else repr(self.right)
         return f"{self.left!r} + {right}"
@@ -49,6 +48,8 @@ class Product(Kernel):
     left: Kernel
     right: Kernel
 
+    _because = "product", "the elementwise product of positive semidefinite matrices is one (Schur)."
+
     def of(self, pair: Pair) -> Any:
         return self.left.of(pair) * self.right.of(pair)
 
@@ -57,14 +58,6 @@ class Product(Kernel):
 
     def spectral_law(self, dim: int) -> Any:
         return ConvolvedLaw([self.left.spectral_law(dim), self.right.spectral_law(dim)])
-
-    def _proof(self) -> Proof:
-        return self._rule(
-            "product",
-            "the elementwise product of positive semidefinite matrices is one (Schur).",
-            self.left,
-            self.right,
-        )
 
     def __repr__(self) -> str:
         left = f"({self.left!r})" if isinstance(self.left, Sum) else repr(self.left)
@@ -78,6 +71,8 @@ class Scaled(Kernel):
 
     factor: float
     base: Kernel
+
+    _because = "non-negative multiple", "a'(cK)a = c a'Ka >= 0 for c >= 0."
 
     def _validate(self) -> None:
         if isinstance(self.factor, numbers.Real) and self.factor < 0:
@@ -96,9 +91,6 @@ class Scaled(Kernel):
 
     def spectral_law(self, dim: int) -> Any:
         return self.base.spectral_law(dim)
-
-    def _proof(self) -> Proof:
-        return self._rule("non-negative multiple", "a'(cK)a = c a'Ka >= 0 for c >= 0.", self.base)
 
     def __repr__(self) -> str:
         base = f"({self.base!r})" if isinstance(self.base, Sum | Product | Scaled) else repr(self.base)

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.kernels.base import Kernel, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.rules.algebra import Postfix
-from mercer.kernels.vectors.constant import Constant
+from mercer.kernels.vectors.linear import Constant
 from mercer.points import Pair, Points, diagonal
 from mercer.points.formulas.formula import NAMESPACE
 
@@ -47,11 +47,10 @@ class Exponential(Series):
 
     base: Kernel
 
+    _because = "limit", "partial sums of k^m / m! are kernels and converge pointwise to exp(k)."
+
     def _total(self, value: Any, pair: Pair) -> Any:
         return NAMESPACE.exp(value) if isinstance(value, float) else pair.xp.exp(value)
-
-    def _proof(self) -> Proof:
-        return self._rule("limit", "partial sums of k^m / m! are kernels and converge pointwise to exp(k).", self.base)
 
     def __repr__(self) -> str:
         return f"{self._prefix()}.exp()"
@@ -63,18 +62,13 @@ class Geometric(Series):
 
     base: Kernel
 
+    _because = "limit", "partial sums of k^m are kernels and converge to 1 / (1 - k) where k(x, x) < 1."
+
     def _total(self, value: Any, pair: Pair) -> Any:
         return 1.0 / (1.0 - value)
 
     def _inside(self) -> _Inside:
         return _Inside(self.base, 1.0, "1 / (1 - k)", "(a * k).geometric()")
-
-    def _proof(self) -> Proof:
-        return self._rule(
-            "limit",
-            "partial sums of k^m are kernels and converge to 1 / (1 - k) where k(x, x) < 1.",
-            self.base,
-        )
 
     def __repr__(self) -> str:
         return f"{self._prefix()}.geometric()"

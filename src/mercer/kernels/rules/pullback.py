@@ -15,7 +15,6 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from mercer.features import LinearImage, combine
 from mercer.kernels.base import Kernel, kernel, written
-from mercer.kernels.proof import Proof
 from mercer.kernels.rules.algebra import Postfix
 from mercer.points import Pair, Points, diagonal
 from mercer.points.sets.points import NoMatrix
@@ -29,19 +28,14 @@ class Rescaled(Postfix):
     f: Callable[..., Any]
     each: bool = False
 
+    _because = "rescaling", "sum a_i a_j f(x_i) f(x_j) k(x_i, x_j) is the form of k at b_i = a_i f(x_i)."
+
     def of(self, pair: Pair) -> Any:
         return pair.outer(_Values(self.f, self.each)) * self.base.of(pair)
 
     def feature_map(self) -> Any:
         factor = FunctionTransformer(Applied(_Values(self.f, self.each), column=True), accept_sparse=True)
         return combine.TensorFeatures(factor, self.base.feature_map())
-
-    def _proof(self) -> Proof:
-        return self._rule(
-            "rescaling",
-            "sum a_i a_j f(x_i) f(x_j) k(x_i, x_j) is the form of k at b_i = a_i f(x_i).",
-            self.base,
-        )
 
     def __repr__(self) -> str:
         return f"{self._prefix()}.rescaled({_called(self.f, self.each)})"
@@ -55,6 +49,8 @@ class Composed(Postfix):
     psi: Callable[..., Any]
     each: bool = False
 
+    _because = "pull-back", "the Gram matrix at x_i is that of k at the points psi(x_i)."
+
     def of(self, pair: Pair) -> Any:
         return self.base.of(pair.through(Mapped(self.psi, self.each)))
 
@@ -63,9 +59,6 @@ class Composed(Postfix):
 
     def _seen(self, points: Points) -> Points:
         return points.through(Mapped(self.psi, self.each))
-
-    def _proof(self) -> Proof:
-        return self._rule("pull-back", "the Gram matrix at x_i is that of k at the points psi(x_i).", self.base)
 
     def __repr__(self) -> str:
         return f"{self._prefix()}.compose({_called(self.psi, self.each)})"
@@ -77,6 +70,8 @@ class On(Postfix):
 
     base: Kernel
     columns: Any
+
+    _because = "pull-back", "choosing columns is a map of the points; the Gram matrix is that of k at the images."
 
     def _validate(self) -> None:
         Columns.parse(self.columns)
@@ -101,13 +96,6 @@ class On(Postfix):
     def _key(self) -> tuple[Any, ...]:
         return self.base, Columns.parse(self.columns)
 
-    def _proof(self) -> Proof:
-        return self._rule(
-            "pull-back",
-            "choosing columns is a map of the points; the Gram matrix is that of k at the images.",
-            self.base,
-        )
-
     def __repr__(self) -> str:
         plain = isinstance(self.columns, str | int | slice | list | tuple)
         columns = written(self.columns) if plain else str(Columns.parse(self.columns))
@@ -120,6 +108,8 @@ class Normalized(Postfix):
 
     base: Kernel
 
+    _because = "rescaling", "f(x) f(z) k(x, z) with f(x) = k(x, x)^(-1/2)."
+
     def of(self, pair: Pair) -> Any:
         return pair.outer(_InverseRoot(self.base)) * self.base.of(pair)
 
@@ -128,9 +118,6 @@ class Normalized(Postfix):
 
     def spectral_law(self, dim: int) -> Any:
         return self.base.spectral_law(dim)
-
-    def _proof(self) -> Proof:
-        return self._rule("rescaling", "f(x) f(z) k(x, z) with f(x) = k(x, x)^(-1/2).", self.base)
 
     def __repr__(self) -> str:
         return f"{self._prefix()}.normalized()"

@@ -12,17 +12,15 @@ import numpy as np
 
 from mercer.kernels.base import Kernel, is_whole
 from mercer.kernels.rules.algebra import Power, Product, Sum
-from mercer.kernels.vectors.constant import Constant
 from mercer.kernels.vectors.cosine import Cosine
 from mercer.kernels.vectors.histogram import ChiSquared
 from mercer.kernels.vectors.laplacian import Laplacian
-from mercer.kernels.vectors.linear import Linear
+from mercer.kernels.vectors.linear import Constant, Linear
 from mercer.kernels.vectors.matern import Matern
 from mercer.kernels.vectors.periodic import Periodic
-from mercer.kernels.vectors.polynomial import Polynomial
+from mercer.kernels.vectors.polynomial import Polynomial, Sigmoid
 from mercer.kernels.vectors.rational import RationalQuadratic
 from mercer.kernels.vectors.rbf import RBF
-from mercer.kernels.vectors.sigmoid import Sigmoid
 
 Range = tuple[float, float]
 

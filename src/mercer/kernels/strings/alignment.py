@@ -1,4 +1,4 @@
-"""Alignments of strings and series: kernels that sum over all of them, and similarities that look at the best one."""
+"""Kernels of strings and series that are summed along both: over subsequences, over alignments or the best one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,57 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.kernels.base import Kernel, check_number, kernel
+from mercer.kernels.base import Kernel, check_integer, check_number, kernel
 from mercer.kernels.proof import Proof
 from mercer.points import Pair, PairRule, Points, diagonal
 from mercer.points.sets.sequences import Alignments, Recurrence, letters, series
+
+
+@kernel
+class Subsequence(Kernel):
+    r"""The subsequences that two strings share, with gaps that cost (Lodhi et al., 2002).
+
+    .. math:: k(x, z) = \sum_{u \in A^n} \sum_{i : x_i = u} \sum_{j : z_j = u} \lambda^{l(i) + l(j)}
+
+    over increasing places i and j of the n = `length` letters of u, which span l(i) and l(j) letters of x and z. It
+    takes n |x| |z| steps, of as many strings at a time as a register holds numbers. A string of fewer than n letters
+    has no feature: its values are 0. Values decrease like decay^(2 n); `normalized()` is the form to learn with.
+
+    Parameters
+    ----------
+    length
+        n, the letters of a subsequence.
+    decay
+        lambda, the factor for each letter spanned, above 0 and up to 1.
+    blended
+        Whether shorter ones count, too: all lengths from 1 to n.
+
+    Examples
+    --------
+    >>> from mercer import Subsequence
+    >>> Subsequence(2, 0.5).normalized()(["cat", "car", "bat"]).round(4)
+    array([[1.    , 0.4444, 0.4444],
+           [0.4444, 1.    , 0.    ],
+           [0.4444, 0.    , 1.    ]])
+    """
+
+    _of_objects = True
+
+    length: int = 3
+    decay: float = 0.5
+    blended: bool = False
+
+    _because = "feature map", "the inner product of the sums of decay^l(i) over the places of each u."
+
+    def _validate(self) -> None:
+        check_integer(self, "length", self.length, 1)
+        check_number(self, "decay", self.decay)
+        if self.decay > 1:
+            raise ValueError(f"decay of Subsequence must be at most 1, so that gaps cost; it is {self.decay!r}.")
+
+    def of(self, pair: Pair) -> Any:
+        given = float(self.length), float(self.decay), float(bool(self.blended))
+        return pair.through(letters).compare(Recurrence("subsequences", given))
 
 
 class Scored(Kernel):
@@ -74,6 +121,13 @@ class LocalAlignment(Scored):
     gap_open: float = 2.0
     gap_extend: float = 1.0
 
+    _because = (
+        "convolution",
+        "K is a sum of convolutions of a kernel of letters, exp(beta mismatch) + (exp(beta match) - exp(beta "
+        "mismatch)) [a = b] with match >= mismatch, and of the kernel of gaps, a product f(x) f(z); normalizing is a "
+        "rescaling.",
+    )
+
     def _validate(self) -> None:
         check_number(self, "beta", self.beta)
         super()._validate()
@@ -83,14 +137,6 @@ class LocalAlignment(Scored):
         rule = Recurrence("local alignments", weights)
         strings = pair.through(letters)
         return strings.xp.exp(strings.compare(rule) - (strings.left(Half(rule)) + strings.right(Half(rule))))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "convolution",
-            "K is a sum of convolutions of a kernel of letters, exp(beta mismatch) + (exp(beta match) - exp(beta "
-            "mismatch)) [a = b] with match >= mismatch, and of the kernel of gaps, a product f(x) f(z); normalizing is "
-            "a rescaling.",
-        )
 
 
 @kernel
@@ -121,15 +167,14 @@ class SmithWaterman(Scored):
     gap_open: float = 2.0
     gap_extend: float = 1.0
 
+    _because = (
+        "maximum",
+        "a maximum over alignments need not be positive semidefinite; verdict(k, X) tests it.",
+        "unproven",
+    )
+
     def of(self, pair: Pair) -> Any:
         return pair.through(letters).compare(Recurrence("best alignment", self._scores()))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "maximum",
-            "a maximum over alignments need not be positive semidefinite; verdict(k, X) tests it.",
-            "unproven",
-        )
 
 
 @kernel
@@ -224,16 +269,15 @@ class EditSimilarity(Kernel):
 
     scale: float = 2.0
 
+    _because = (
+        "edit distance",
+        "Levenshtein's distance is not conditionally negative definite; verdict(k, X) tests it on points.",
+        "unproven",
+    )
+
     def _validate(self) -> None:
         check_number(self, "scale", self.scale)
 
     def of(self, pair: Pair) -> Any:
         strings = pair.through(letters)
         return strings.xp.exp(strings.compare(Recurrence("edits")) * (-1.0 / float(self.scale)))
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "edit distance",
-            "Levenshtein's distance is not conditionally negative definite; verdict(k, X) tests it on points.",
-            "unproven",
-        )

@@ -1,4 +1,4 @@
-"""The kernel of bags of words, or of n-grams of words or letters."""
+"""Kernels that count substrings: k-mers of sequences, n-grams of words or letters in texts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,67 @@ import numpy as np
 from scipy import sparse
 
 from mercer.features import NamedFeatures
-from mercer.kernels.base import Kernel, is_whole, kernel
-from mercer.kernels.proof import Proof
+from mercer.kernels.base import Kernel, check_integer, is_whole, kernel
 from mercer.points import Pair, Points
 from mercer.points.sets.sequences import Sequences, kmers, letters, texts, token_name
+
+
+@kernel
+class Spectrum(Kernel):
+    r"""The number of k-mers that two strings share (Leslie, Eskin and Noble, 2002).
+
+    .. math:: k(x, z) = \sum_{a \in A^k} |x|_a |z|_a
+
+    with |x|_a the number of times that a occurs in x, and A the letters, whichever they are.
+
+    Points are texts, bytes, or lists of tokens. A string of fewer than k letters has no feature: its values are 0.
+
+    Parameters
+    ----------
+    k
+        The length of the substrings.
+    blended
+        Whether shorter ones count, too: all lengths from 1 to k.
+
+    Examples
+    --------
+    >>> from mercer import Spectrum
+    >>> Spectrum(2)(["banana", "bandana", "xyz"])
+    array([[9., 7., 0.],
+           [7., 8., 0.],
+           [0., 0., 2.]])
+    """
+
+    _of_objects = True
+
+    k: int = 3
+    blended: bool = False
+
+    _because = "feature map", "the inner product of the numbers of times that each k-mer occurs."
+
+    def _validate(self) -> None:
+        check_integer(self, "k", self.k, 1)
+
+    def of(self, pair: Pair) -> Any:
+        return pair.through(self._map()).dot
+
+    def feature_map(self) -> Any:
+        return NamedFeatures(self._map())
+
+    def _map(self) -> KMers:
+        return KMers(1 if self.blended else int(self.k), int(self.k))
+
+
+@dataclass(frozen=True)
+class KMers:
+    """How often each run of `low` to `high` letters occurs."""
+
+    low: int
+    high: int
+
+    def __call__(self, points: Points) -> Any:
+        return kmers(points.through(letters).data, self.low, self.high)
+
 
 _WORD = re.compile(r"\b\w\w+\b")  # as scikit-learn's vectorizers cut texts
 
@@ -60,6 +117,8 @@ class TextNGrams(Kernel):
     sublinear: bool = True
     idf: Any = "auto"
 
+    _because = "feature map", "the inner product of unit vectors of weighted counts, one for each n-gram."
+
     def _validate(self) -> None:
         chosen = [(name, v) for name, v in (("words", self.words), ("characters", self.characters)) if v is not None]
         if len(chosen) != 1:
@@ -98,9 +157,6 @@ class TextNGrams(Kernel):
         names, texts = np.unique(counts.indices, return_counts=True)  # a bag has each name once
         head = np.array([[-1, counts.shape[0]]], np.int64)
         return self.replace(idf=np.concatenate([head, np.column_stack([names, texts]).astype(np.int64)]))
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "the inner product of unit vectors of weighted counts, one for each n-gram.")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.points import Pair, Points
 from mercer.points.formulas.dual import number
 
@@ -33,17 +32,16 @@ class ChiSquared(Kernel):
 
     gamma: float = 1.0
 
+    _because = (
+        "Schoenberg",
+        "(x - z)^2 / (x + z) = x + z - 4 x z / (x + z) is conditionally negative definite for x, z >= 0.",
+    )
+
     def _validate(self) -> None:
         check_number(self, "gamma", self.gamma)
 
     def of(self, pair: Pair) -> Any:
         return pair.xp.exp(-number(self.gamma) * pair.through(non_negative).chi2)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "Schoenberg",
-            "(x - z)^2 / (x + z) = x + z - 4 x z / (x + z) is conditionally negative definite for x, z >= 0.",
-        )
 
 
 @kernel
@@ -65,11 +63,10 @@ class Intersection(Kernel):
            [1., 2.]])
     """
 
+    _because = "feature map", "min(x, z) is the integral over t >= 0 of 1[t < x] 1[t < z]."
+
     def of(self, pair: Pair) -> Any:
         return pair.common if pair.sets else pair.through(non_negative).minimum
-
-    def _proof(self) -> Proof:
-        return self._axiom("feature map", "min(x, z) is the integral over t >= 0 of 1[t < x] 1[t < z].")
 
 
 def non_negative(points: Points) -> Any:

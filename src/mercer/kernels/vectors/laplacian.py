@@ -9,7 +9,6 @@ from scipy import stats
 
 from mercer.features.spectral import IndependentLaw
 from mercer.kernels.base import kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import Radial, Scale, spread, upper_triangle
 from mercer.points import Block, Pair, Points
 
@@ -36,6 +35,8 @@ class Laplacian(Radial):
 
     scale: Scale = "auto"
 
+    _because = "Bochner", "the characteristic function of independent Cauchy frequencies with width 1/scale."
+
     def of(self, pair: Pair) -> Any:
         return pair.xp.exp(-pair.l1(self.scale))
 
@@ -48,8 +49,3 @@ class Laplacian(Radial):
 
     def spectral_law(self, dim: int) -> Any:
         return IndependentLaw(dim, stats.cauchy(), self.scale)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "Bochner", "the characteristic function of independent Cauchy frequencies with width 1/scale."
-        )

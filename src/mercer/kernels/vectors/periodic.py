@@ -10,7 +10,6 @@ import numpy as np
 
 from mercer.features import HarmonicLaw
 from mercer.kernels.base import check_number, check_scales, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import Stationary
 from mercer.points import Pair, Points
 from mercer.points.formulas.dual import one_or_each
@@ -44,6 +43,11 @@ class Periodic(Stationary):
     period: float | Sequence[float] = 1.0
     scale: float = 1.0
 
+    _because = (
+        "pull-back",
+        "the Gaussian kernel after mapping each feature x to the circle point (cos, sin)(2 pi x / period).",
+    )
+
     def _validate(self) -> None:
         check_scales(self, "period", self.period)
         check_number(self, "scale", self.scale)
@@ -53,12 +57,6 @@ class Periodic(Stationary):
 
     def spectral_law(self, dim: int) -> Any:
         return HarmonicLaw(dim, self.period, self.scale)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "pull-back",
-            "the Gaussian kernel after mapping each feature x to the circle point (cos, sin)(2 pi x / period).",
-        )
 
 
 @dataclass(frozen=True)

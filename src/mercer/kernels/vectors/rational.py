@@ -81,11 +81,10 @@ class Cauchy(Radial):
 
     scale: Scale = "auto"
 
+    _because = "Schoenberg", "a mixture of Gaussian kernels whose precision has an exponential law."
+
     def of(self, pair: Pair) -> Any:
         return 1 / (1 + pair.sqdist(self.scale))
 
     def spectral_law(self, dim: int) -> Any:
         return GaussianScaleMixture.gamma_mixture(dim, np.asarray(self.scale) / math.sqrt(2), 1.0)
-
-    def _proof(self) -> Proof:
-        return self._axiom("Schoenberg", "a mixture of Gaussian kernels whose precision has an exponential law.")

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from mercer.features.spectral import GaussianScaleMixture
 from mercer.kernels.base import check_number, kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import Radial, Scale
 from mercer.points import Pair
 
@@ -36,6 +35,8 @@ class RBF(Radial):
 
     scale: Scale = "auto"
 
+    _because = "Bochner", "the characteristic function of a normal law of frequencies with deviation 1/scale."
+
     @classmethod
     def from_gamma(cls, gamma: float) -> Self:
         """Return exp(-gamma |x - z|^2)."""
@@ -53,8 +54,3 @@ class RBF(Radial):
 
     def spectral_law(self, dim: int) -> Any:
         return GaussianScaleMixture.gaussian(dim, self.scale)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "Bochner", "the characteristic function of a normal law of frequencies with deviation 1/scale."
-        )

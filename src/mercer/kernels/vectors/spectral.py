@@ -95,6 +95,11 @@ class SpectralMixture(Stationary):
     means: Sequence[float | Sequence[float]]
     scales: Sequence[float | Sequence[float]]
 
+    _because = (
+        "Bochner",
+        "the characteristic function of a mixture of normal laws placed symmetrically at +mean and -mean.",
+    )
+
     def _validate(self) -> None:
         for name, values in self._params().items():
             if isinstance(values, str) or not np.iterable(values):
@@ -129,12 +134,6 @@ class SpectralMixture(Stationary):
         ]
         total = float(np.sum(self.weights))
         return MixtureLaw([w / total for w in self.weights], laws)
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "Bochner",
-            "the characteristic function of a mixture of normal laws placed symmetrically at +mean and -mean.",
-        )
 
 
 @dataclass(frozen=True)

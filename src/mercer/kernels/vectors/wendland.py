@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.kernels.base import kernel
-from mercer.kernels.proof import Proof
 from mercer.kernels.vectors.stationary import Radial, Scale
 from mercer.points import Pair
 
@@ -38,6 +37,11 @@ class Wendland(Radial):
     smoothness: int = 1
     scale: Scale = "auto"
 
+    _because = (
+        "Bochner",
+        "its Fourier transform is non-negative in as many dimensions as the points have (Wendland, 1995).",
+    )
+
     def _validate(self) -> None:
         super()._validate()
         if self.smoothness not in (0, 1, 2):
@@ -59,10 +63,4 @@ class Wendland(Radial):
         raise TypeError(
             f"{self!r} has a spectral law, but not one in closed form that could be sampled here; use its values, or "
             "approximate it with scikit-learn's Nystroem."
-        )
-
-    def _proof(self) -> Proof:
-        return self._axiom(
-            "Bochner",
-            "its Fourier transform is non-negative in as many dimensions as the points have (Wendland, 1995).",
         )
