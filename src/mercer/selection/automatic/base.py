@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_y, _num_samples, check_consistent_le
 
 from mercer.certify import Certificate
 from mercer.estimators.shared.classes import as_given
-from mercer.estimators.shared.parameters import Rules, check_parameters, whole
+from mercer.estimators.shared.parameters import Rules, check_parameters, whole, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
@@ -37,6 +37,7 @@ _FIT_BUDGET = 0.4  # of the budget, for each fit after the search
 _REFIT_SHARE = 0.25  # of the time limit, that the fit to all rows has in any case
 
 
+@with_parameters
 class AutoModel(BaseEstimator):
     """The base of `AutoClassifier` and `AutoRegressor`."""
 
@@ -51,26 +52,15 @@ class AutoModel(BaseEstimator):
         "scoring": (lambda v: v is None or isinstance(v, str) or callable(v), "the name of a score, a scorer, or None"),
     }
 
-    def __init__(
-        self,
-        *,
-        kernels: Any = None,
-        cv: Any = 5,
-        scoring: Any = None,
-        time_limit: float | None = None,
-        search_rows: int = 5000,
-        budget: int | float | str | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.cv = cv
-        self.scoring = scoring
-        self.time_limit = time_limit
-        self.search_rows = search_rows
-        self.budget = budget
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    kernels: Any = None
+    cv: Any = 5
+    scoring: Any = None
+    time_limit: float | None = None
+    search_rows: int = 5000
+    budget: int | float | str | None = None
+    random_state: Any = 0
+    verbose: int = 0
 
     @property
     def _part(self) -> int | None:
@@ -339,7 +329,7 @@ class AutoModel(BaseEstimator):
     def certificate_(self) -> Certificate:
         """Primal, dual, gap and residual of the final fit; `certificate_.verify(X, y)` takes what `fit` took."""
         check_is_fitted(self, "estimator_")
-        return dataclasses.replace(self.estimator_.certificate_, check=Recheck(self))
+        return replace(self.estimator_.certificate_, check=Recheck(self))
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         if sample_weight is not None:

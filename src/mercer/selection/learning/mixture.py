@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from mercer.certify import Certificate, Stop, relative_gap
 from mercer.estimators import SVC, SVR, KernelMachine, KernelRidge
 from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.data import read_anything, read_vectors
-from mercer.estimators.shared.parameters import compares_vectors
+from mercer.estimators.shared.parameters import compares_vectors, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.kernels import Kernel, parse_kernel
@@ -39,6 +39,7 @@ _NO_SPREAD = 1e-12  # of the mean of k(x, x): a spread that is none
 _CLASSES = 20  # different whole numbers, up to which they name classes
 
 
+@with_parameters
 class KernelMixture(BaseEstimator):
     r"""The best non-negative combination of some kernels, as one kernel (multiple kernel learning).
 
@@ -113,28 +114,16 @@ class KernelMixture(BaseEstimator):
 
     _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        method: str = "alignment",
-        *,
-        estimator: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        time_limit: float | None = None,
-        rows: int | None = None,
-        budget: int | float | str | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.method = method
-        self.estimator = estimator
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.rows = rows
-        self.budget = budget
-        self.random_state = random_state
+    kernels: Any = None
+    method: str = "alignment"
+    _: KW_ONLY
+    estimator: Any = None
+    tol: float = 1e-4
+    max_iter: int = 200
+    time_limit: float | None = None
+    rows: int | None = None
+    budget: int | float | str | None = None
+    random_state: int = 0
 
     def fit(self, X: Any, y: Any) -> KernelMixture:
         """Find the weights.
