@@ -21,10 +21,9 @@ from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
-from mercer.selection.automatic.account import Account, scoring_name, told
-from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at
-from mercer.selection.automatic.search import Search, Stage, first_look, sample
-from mercer.selection.automatic.strings import mixed_list
+from mercer.selection.automatic.account import Account, Stage, scoring_name, told
+from mercer.selection.automatic.candidates import Look, look_at, proposed
+from mercer.selection.automatic.search import Search, first_look, sample
 from mercer.selection.search.cross_validation import require_for_search
 from mercer.tables import TableEncoder
 
@@ -173,7 +172,7 @@ class AutoModel(BaseEstimator):
         if hasattr(self.cv, "split") or isinstance(self.cv, int | np.integer):  # pairs of rows speak of all rows
             rows = sample(target, int(self.search_rows), self._classifies, seed)
             first = first_look(target, rows, self._classifies, seed)
-        candidates = self._candidates(look, Z, rows)
+        candidates = proposed(look, Z, rows, self.kernels)
         searches = [
             Search(
                 model,
@@ -204,22 +203,11 @@ class AutoModel(BaseEstimator):
                 self._compared[name] = stage.best().mean
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
-        share = _SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0)
-        stages = [search.look(Z, learned, first, candidates, prices, share)]
-        if len(first) < len(rows) and not stages[0].interrupted:
-            closer, about = search.closer(stages[0])
-            stages.append(search.look(Z, learned, rows, closer, about, _SEARCH_SHARE * 0.85))
-        if self._classifies and len(Z) >= 2 * len(rows) and not stages[-1].interrupted:
-            # Errors are counted, and on few rows the count is too noisy.
+        more = None
+        if self._classifies and len(Z) >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
-            best, about = search.finalists(stages[-1])
-            stages.append(search.look(Z, learned, more, best, about, _SEARCH_SHARE))
-        return look, search, stages, learned
-
-    def _candidates(self, look: Look, Z: np.ndarray, rows: np.ndarray) -> list[Candidate]:
-        if self.kernels is not None:
-            return given_kernels(self.kernels, Z[rows])
-        return mixed_list(look, Z) if look.strings else kernel_list(look, Z[rows])
+        shares = (_SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0), _SEARCH_SHARE * 0.85, _SEARCH_SHARE)
+        return look, search, search.stages(Z, learned, candidates, (first, rows, more), shares), learned
 
     def _fold_models(
         self, model: Any, y: np.ndarray, stage: Stage, clock: Clock
