@@ -268,15 +268,14 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
     smooth = smooth[1:7:2] if len(of_strings) <= _JOINED_FAMILIES else smooth[3:4]
     for family, kernel in of_strings.items():
         both.append(Candidate(kernel, family))
-        for name, joined in (("RBF + ", _mean), ("RBF x ", _product)):
-            for candidate in smooth:
+        for name, join in (("RBF + ", _mean), ("RBF x ", _product)):
+            for c in smooth:
 
-                def make(s: float, k: Kernel = kernel, join: Any = joined, c: Candidate = candidate) -> Kernel:
-                    joint: Kernel = join(c.at(s).kernel.on(numbers), k)
-                    return joint
+                def make(s: float, k: Kernel = kernel, join: Any = join, c: Candidate = c) -> Any:
+                    return join(c.at(s).kernel.on(numbers), k)
 
-                both.append(Candidate(make(candidate.scale), name + family, candidate.scale, make))
-    return [*both, *(on(candidate) for candidate in of_numbers)]
+                both.append(Candidate(make(c.scale), name + family, c.scale, make))
+    return [*both, *map(on, of_numbers)]
 
 
 def _mean(k: Kernel, other: Kernel) -> Kernel:

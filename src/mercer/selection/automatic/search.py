@@ -23,6 +23,7 @@ from mercer.machine.clock import Clock
 from mercer.points import Pair, Points
 from mercer.selection.automatic.account import Account, Stage, Trial, spread, told
 from mercer.selection.automatic.candidates import Candidate, look_at, proposed
+from mercer.selection.search.racing import places
 from mercer.selection.search.search import KernelSearchCV
 
 FIRST_ROWS = 2000  # on which all kernels are compared
@@ -44,45 +45,21 @@ _EXHAUSTIVE_ROWS = 3000  # rows of which one fold says too little to leave a can
 
 @dataclass
 class Search:
-    """How candidates are compared.
+    """How candidates are compared."""
 
-    Parameters
-    ----------
-    model
-        `SVC`, `KernelRidge`, ..., whose kernel and price of errors are to be found.
-    price
-        What the latter is called: "C", "alpha"; None where it stays as it is.
-    prices
-        What to try, from the strongest penalty to the weakest.
-    scoring
-        A name or a scorer.
-    cv
-        A number of folds, a splitter or splits.
-    classifies
-        Whether the targets are classes.
-    seed
-        For the folds and the rows.
-    budget, verbose, clock
-        Bytes for everything, whether to show bars, and how much time is left.
-    strings
-        Columns of the rows that hold strings.
-    columns, named
-        Names of the columns of the rows, and how a kernel is shown with them.
-    """
-
-    model: Any
-    price: str | None
-    prices: np.ndarray
-    scoring: Any
-    cv: Any
-    classifies: bool
-    seed: Any
-    budget: Any = None
-    verbose: int = 0
-    clock: Clock = field(default_factory=Clock)
-    strings: Sequence[int] = ()
-    columns: Sequence[str] = ()
-    named: Callable[[Kernel], Kernel] = lambda kernel: kernel
+    model: Any  # `SVC`, `KernelRidge`, ..., whose kernel and price of errors are to be found
+    price: str | None  # what the latter is called: "C", "alpha"; None where it stays as it is
+    prices: np.ndarray  # to try, from the strongest penalty to the weakest
+    scoring: Any  # a name or a scorer
+    cv: Any  # a number of folds, a splitter or splits
+    classifies: bool  # whether the targets are classes
+    seed: Any  # for the folds and the rows
+    budget: Any = None  # bytes for everything
+    verbose: int = 0  # whether to show bars
+    clock: Clock = field(default_factory=Clock)  # how much time is left
+    strings: Sequence[int] = ()  # columns of the rows that hold strings
+    columns: Sequence[str] = ()  # names of the columns
+    named: Callable[[Kernel], Kernel] = lambda kernel: kernel  # how a kernel is shown with them
 
     def stages(
         self,
@@ -118,8 +95,7 @@ class Search:
         """Score the candidates at all prices on some rows; a share of the time limit may have passed at the end."""
         began = time.perf_counter()
         some, targets = X[rows], y[rows]
-        kernels = [candidate.kernel for candidate in candidates]
-        same = kernels
+        same = kernels = [candidate.kernel for candidate in candidates]
         if self.strings:
             some, same = tabulated(some, kernels, self.strings, self.budget)
         splits = folds(self.cv, some, targets, self.classifies, self.seed)
@@ -325,14 +301,10 @@ def sample(y: np.ndarray, size: int, classifies: bool, seed: Any) -> np.ndarray:
     order = np.random.default_rng(seed).permutation(n)
     if not classifies:
         return np.sort(order[:size])
-    classes, codes = np.unique(y, return_inverse=True)
-    place = np.empty(n, np.intp)  # of each row among those of its class
-    for c in range(len(classes)):
-        own = order[codes[order] == c]
-        place[own] = np.arange(len(own))
+    codes = np.unique(y, return_inverse=True)[1]
     counts = np.bincount(codes)
     wanted = np.maximum(np.round(size * counts / n), np.minimum(counts, 10))
-    return np.flatnonzero(place < wanted[codes])
+    return np.flatnonzero(places(codes, order) < wanted[codes])
 
 
 # -- the kernel of a model (kernel="auto") ------------------------------------------------------------------

@@ -24,9 +24,10 @@ from mercer.kernels import Kernel, parse_kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.losses import SquaredNorm
 from mercer.machine.budget import Budget
+from mercer.machine.clock import Clock
 from mercer.machine.warn import warn
 from mercer.points import Points
-from mercer.selection.learning.learning import codes_of, is_constant
+from mercer.selection.learning.learning import codes_of, drawn, is_constant
 from mercer.selection.learning.weights import Aligned, Mixed, descend, mixed
 from mercer.selection.search.cross_validation import within
 from mercer.selection.search.grids import expand, listed
@@ -34,7 +35,6 @@ from mercer.selection.search.search import flat
 from mercer.solvers.run import history_table
 
 METHODS = ("alignment", "objective")
-_MOST_ROWS, _LEAST_ROWS = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
 _NO_SPREAD = 1e-12  # of the mean of k(x, x): a spread that is none
 _CLASSES = 20  # different whole numbers, up to which they name classes
 
@@ -144,16 +144,16 @@ class KernelMixture(BaseEstimator):
             raise ValueError(f"method must be 'alignment' or 'objective'; it is {self.method!r}.")
         if not (isinstance(self.tol, float | int) and 0 < self.tol < 1):
             raise ValueError(f"tol must be a relative gap with 0 < tol < 1; it is {self.tol!r}.")
-        began = time.perf_counter()
+        clock = Clock(self.time_limit)
         X, y = self._read(X, y)
         points = Points.of(X)
         self.kernels_ = [_kernel(k).resolve(points) for k in expand(self.kernels, points)]
         if len(points) != len(y):
             raise ValueError(f"X has {len(points)} rows and y has {len(y)}; there must be a target for each row.")
         if self.method == "alignment":
-            self._align(points, y, began)
+            self._align(points, y, clock)
         else:
-            self._optimise(X, y, began)
+            self._optimise(X, y, clock)
         self.kernel_ = mixed(self.kernels_, self.weights_ / self.spreads_)
         return self
 
@@ -175,7 +175,7 @@ class KernelMixture(BaseEstimator):
 
     # -- alignment --------------------------------------------------------------------------------------
 
-    def _align(self, points: Points, y: Any, began: float) -> None:
+    def _align(self, points: Points, y: Any, clock: Clock) -> None:
         chosen = self._chosen(len(points))
         if chosen is not None:
             points, y = points.take(chosen), np.asarray(y)[chosen]
@@ -197,7 +197,7 @@ class KernelMixture(BaseEstimator):
             tol=float(self.tol),
             solver="non-negative least squares on inner products of matrices",
             iterations=steps,
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - clock.began,
         )
 
     def _aligned(self, points: Points, y: Any) -> Aligned:
@@ -206,28 +206,23 @@ class KernelMixture(BaseEstimator):
 
     def _chosen(self, n: int) -> np.ndarray | None:
         budget, each = Budget(self.budget), 8 * (len(self.kernels_) + 1)  # bytes of a pair: all matrices, and blocks
-        wanted = min(n, _MOST_ROWS if self.rows is None else int(self.rows))
-        least = min(wanted, _LEAST_ROWS) if self.rows is None else wanted
-        what = f"comparing {len(self.kernels_)} kernels on {least} rows"
-        budget.require(each * least**2, what, "take fewer kernels or rows, or raise the budget.")
-        wanted = min(wanted, int(math.sqrt(budget / each)))
-        if wanted >= n:
-            return None
-        return np.sort(np.random.default_rng(self.random_state).choice(n, wanted, replace=False))
+        what, remedy = (
+            f"comparing {len(self.kernels_)} kernels on {{}} rows",
+            "take fewer kernels or rows, or raise the ",
+        )
+        rng = np.random.default_rng(self.random_state)
+        return drawn(n, self.rows, budget, each, what, "take fewer kernels or rows, or raise the budget.", rng)
 
     # -- the objective of a model -----------------------------------------------------------------------
 
-    def _optimise(self, X: Any, y: Any, began: float) -> None:
+    def _optimise(self, X: Any, y: Any, clock: Clock) -> None:
         model = self._model(y)
         points = Points.of(X)
         self.spreads_ = np.array([spread_in(k, points) for k in self.kernels_])
         problem = Mixed(model, self.kernels_, self.spreads_, X, y, float(self.tol))
 
         def watch() -> str | None:
-            limit = self.time_limit
-            if limit is None or time.perf_counter() - began < limit:
-                return None
-            return Stop.time(limit)
+            return Stop.time(clock.limit) if clock.limit is not None and clock.out else None
 
         count = len(self.kernels_)
         minimum = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
@@ -245,7 +240,7 @@ class KernelMixture(BaseEstimator):
             tol=float(self.tol),
             solver=f"quasi-Newton steps on weights, {name} inside",
             iterations=self.n_iter_,
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - clock.began,
             stopped=minimum.stopped,
         )
         if not self.certificate_.converged:
