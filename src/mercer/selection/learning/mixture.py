@@ -206,10 +206,7 @@ class KernelMixture(BaseEstimator):
 
     def _chosen(self, n: int) -> np.ndarray | None:
         budget, each = Budget(self.budget), 8 * (len(self.kernels_) + 1)  # bytes of a pair: all matrices, and blocks
-        what, remedy = (
-            f"comparing {len(self.kernels_)} kernels on {{}} rows",
-            "take fewer kernels or rows, or raise the ",
-        )
+        what = f"comparing {len(self.kernels_)} kernels on {{}} rows"
         rng = np.random.default_rng(self.random_state)
         return drawn(n, self.rows, budget, each, what, "take fewer kernels or rows, or raise the budget.", rng)
 
