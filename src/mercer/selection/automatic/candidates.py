@@ -48,23 +48,11 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel to try.
-
-    Attributes
-    ----------
-    kernel
-        The kernel.
-    family
-        What it has in common with its neighbours at other scales.
-    scale
-        Its scale; NaN where it has none.
-    make
-        Gives the kernel of this family at another scale; None where there is none.
-    """
+    """A kernel to try; `make` gives the kernel of its family at another scale, where there is one."""
 
     kernel: Kernel
-    family: str
-    scale: float = float("nan")
+    family: str  # what it has in common with its neighbours at other scales
+    scale: float = float("nan")  # NaN where it has none
     make: Callable[[float], Kernel] | None = field(default=None, compare=False, repr=False)
 
     def at(self, scale: float) -> Candidate:
@@ -94,18 +82,10 @@ class Look:
 def look_at(
     X: Any, categories: Sequence[int] = (), encoded: bool = False, strings: Sequence[tuple[int, str]] = ()
 ) -> Look:
-    """Return what X looks like.
+    """Return what a matrix looks like: dense, sparse, or of objects where some columns hold strings.
 
-    Parameters
-    ----------
-    X
-        A matrix, dense or sparse; of objects where there are strings.
-    categories
-        Its columns that stand for categories.
-    encoded
-        Whether distances mean something already, so that deviations are not to be made equal.
-    strings
-        Its columns that hold strings, and what they hold. The others are looked at as if they were all.
+    `encoded` says that distances mean something already, so that deviations are not to be made equal. Beside columns of
+    strings the others are looked at as if they were all.
     """
     if strings:
         X, kept = numbers_of(X, strings)
@@ -239,13 +219,6 @@ def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
     """Return the kernels to try on rows of numbers and strings: of the strings, of the numbers, and of both.
 
     A row has the value 1 with itself in each of them, so that numbers and strings weigh the same in a mean.
-
-    Parameters
-    ----------
-    look
-        What the rows look like.
-    Z
-        The rows, an array of objects.
 
     Examples
     --------

@@ -225,17 +225,7 @@ def tabulated(
     Several kernels look at a column in the same way, alone and in sums and products with others. What one of them has
     computed serves all, in every fold.
 
-    Parameters
-    ----------
-    X
-        Rows, an array of objects.
-    kernels
-        Kernels of these rows.
-    strings
-        The columns of strings.
-    budget
-        Bytes for everything. Where a quarter of it does not hold the matrices, X and the kernels are returned as they
-        are.
+    Where a quarter of the budget does not hold the matrices, the rows and the kernels are returned as they are.
 
     Examples
     --------
