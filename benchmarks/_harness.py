@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,34 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
+
+
+class Missing(Exception):
+    """The data of a row is not on this machine."""
+
+
+def file(name: str) -> Path:
+    """Return the path of a data file; raise Missing, with the reason, where there is none."""
+    folder = os.environ.get("MERCER_DATA")
+    if not folder:
+        raise Missing("MERCER_DATA is not set")
+    path = Path(folder) / name
+    if not path.exists():
+        raise Missing(f"{path} is missing")
+    return path
+
+
+def asked(about: str | None, rows: Iterable[str], **flags: dict[str, Any]) -> argparse.Namespace:
+    """Return the options of a program: its own `flags`, the `rows` that were asked for, and whether these are `all`."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", default="", help=f"some of {','.join(rows)}")
+    for flag, what in flags.items():
+        parser.add_argument(f"--{flag}", **what)
+    options = parser.parse_args()
+    options.all, options.rows = not options.rows, options.rows.split(",") if options.rows else list(rows)
+    if unknown := [name for name in options.rows if name not in rows]:
+        parser.error(f"no such rows: {', '.join(unknown)}; there are {', '.join(rows)}")
+    return options
 
 
 def race(contenders: dict[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
@@ -96,6 +125,19 @@ class Report:
         self.rows.append(row | {name.replace("_", " "): text for name, text in more.items()})
         text = " | ".join([ours, peer, result, *more.values()])
         Console().print(f"[dim]{what}:[/] {text} {verdict}", highlight=False)
+
+    def run(self, names: list[str], work: Callable[[str], Any]) -> bool:
+        """Do one row after the other, saying which; return whether the data of all of them are there."""
+        started, there = time.perf_counter(), True
+        for number, name in enumerate(names, 1):
+            print(f"[{time.perf_counter() - started:4.0f} s] {number}/{len(names)} {name}", flush=True)
+            try:
+                work(name)
+            except Missing as reason:
+                self.add(name, "", "", f"skipped: {reason}")
+                there = False
+        self.raw["wall_s"] = time.perf_counter() - started
+        return there
 
     def finish(self, save: bool = True) -> None:
         """Print the table and write it beside this file, as Markdown and JSON, and into docs/benchmarks.md."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from _data import Problem, load
 from _harness import fresh_process, turns
 from _objective import linear_primal
-from _svm_data import Problem, load
 from _svm_peers import HERE, OURS, Run, duration, listed, score
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
@@ -176,7 +176,7 @@ def memory(run: Run, loss: str, work: str) -> float:
     """Return the peak extra memory of a linear fit in a fresh process, in megabytes."""
     setup = (
         f"import sys, warnings\nsys.path.insert(0, {str(HERE)!r})\nwarnings.simplefilter('ignore')\n"
-        "from _svm_data import load\nfrom _svm_linear import Trial, ladders\n"
+        "from _data import load\nfrom _svm_linear import Trial, ladders\n"
         f"trial = Trial(load('linear', {run.quick}), {loss!r})\n"
         "for make in (trial.ours, *(rungs[0][1] for rungs in ladders(trial.loss, 1.0, 2_000).values())):\n"
         "    make().fit(trial.problem.X[:2_000], trial.problem.y[:2_000])"

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import sklearn.svm
+from _data import Problem, load
 from _harness import Report, fresh_process, warm_memory
 from _objective import Value, svc_dual, svr_dual
-from _svm_data import Problem, load
 
 import mercer
 
@@ -114,7 +114,7 @@ def objective(model: Any, problem: Problem) -> Value:
 def memory(who: str, name: str, quick: bool, **changes: Any) -> float:
     """Return the peak extra memory of a fit in a fresh process, in megabytes."""
     setup = (
-        f"import sys\nsys.path.insert(0, {str(HERE)!r})\nfrom _svm_data import load\nfrom _svm_peers import fitter\n"
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\nfrom _data import load\nfrom _svm_peers import fitter\n"
         f"models = {{}}\nfit = fitter({who!r}, load({name!r}, {quick}), models, **{changes!r})"
     )
     return fresh_process(setup, "fit()")[0]

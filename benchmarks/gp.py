@@ -1,14 +1,13 @@
 """Gaussian processes against scikit-learn, what more rows buy, and kernel principal components.
 
 Fits: Friedman's first function, RBF with a scale per feature, a factor and noise, three restarts. Both likelihoods are
-computed by one float64 program (`_gp_data.likelihood`). Real data from the folder in `MERCER_DATA`, standardised, with
+computed by one float64 program (`likelihood`). Real data from the folder in `MERCER_DATA`, standardised, with
 the fixed test masks. Run with `--rows fit2000,pol` for some rows and with `--quick` for tiny sizes; only a full run is
 written to results/.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
@@ -16,9 +15,11 @@ from typing import Any
 
 import _gp_kpca
 import numpy as np
-from _gp_data import Missing, Sample, density, friedman, likelihood, sample, spread
-from _harness import Report, turns, warm_memory
+from _data import Sample, friedman, sample
+from _harness import Report, asked, turns, warm_memory
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from threadpoolctl import threadpool_limits
@@ -28,6 +29,43 @@ import mercer
 TEST = 5_000  # new points of a prediction
 PATIENCE = 300.0  # seconds that scikit-learn's search may take
 LARGE, SMALL, TUNED = 10_000, 3_000, 5_000
+
+
+# -- what contenders are judged by: formulas in float64 that none of them shares ------------------------------
+
+
+def _rbf(X: np.ndarray, Z: np.ndarray, amplitude: float, scales: Any) -> np.ndarray:
+    K = cdist(X / scales, Z / scales, "sqeuclidean")
+    K *= -0.5
+    np.exp(K, out=K)
+    K *= amplitude
+    return K
+
+
+def likelihood(data: Sample, amplitude: float, scales: Any, noise: float) -> float:
+    """Return the log marginal likelihood under amplitude * RBF(scales) and noise."""
+    K = _rbf(data.X, data.X, amplitude, scales)
+    K.flat[:: len(K) + 1] += noise
+    L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+    half = solve_triangular(L, data.y, lower=True, check_finite=False)
+    return float(-0.5 * half @ half - np.log(L.diagonal()).sum() - 0.5 * len(K) * np.log(2 * np.pi))
+
+
+def spread(data: Sample, X: np.ndarray, amplitude: float, scales: Any, noise: float) -> np.ndarray:
+    """Return the standard deviation of f at some points."""
+    K = _rbf(data.X, data.X, amplitude, scales)
+    K.flat[:: len(K) + 1] += noise
+    L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+    k = _rbf(data.X, X, amplitude, scales)
+    return np.sqrt(amplitude - np.einsum("ij,ij->j", k, cho_solve((L, True), k, check_finite=False)))
+
+
+def density(y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> float:
+    """Return the mean negative log predictive density."""
+    return float(np.mean(0.5 * ((y - mean) / std) ** 2 + np.log(std)) + 0.5 * np.log(2 * np.pi))
+
+
+# -- contenders -------------------------------------------------------------------------------------------
 
 
 def ours(d: int, restarts: int = 0, **more: Any) -> Any:
@@ -203,24 +241,13 @@ QUICK: dict[str, Callable[[Report], None]] = {
 
 def main() -> None:
     """Run the rows that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help=f"some of {','.join(ROWS)}")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs; nothing is written")
-    asked = parser.parse_args()
-    chosen = list(ROWS) if not asked.rows else asked.rows.split(",")
-    if unknown := [name for name in chosen if name not in ROWS]:
-        parser.error(f"no such rows: {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    report, skipped = Report("gp"), False
-    if not asked.quick:
+    options = asked(__doc__, ROWS, quick={"action": "store_true", "help": "tiny sizes: whether it runs"})
+    report = Report("gp")
+    if not options.quick:
         warm_memory(8)
     with threadpool_limits(2), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # bounds of parameters that do not matter
-        for name in chosen:
-            try:
-                (QUICK if asked.quick else ROWS)[name](report)
-            except Missing as reason:
-                report.add(name, "", "", f"skipped: {reason}")
-                skipped = True
+        there = report.run(options.rows, lambda name: (QUICK if options.quick else ROWS)[name](report))
     report.notes = [
         "Fits: make_friedman1 with 5 features and noise 1, targets standardised, from factor 1, scales 1 and noise "
         f"0.1; both use two threads. scikit-learn runs once, for {PATIENCE:.0f} s at most, and its likelihood is the "
@@ -232,7 +259,7 @@ def main() -> None:
         f"{TUNED:,} of {LARGE:,} rows. scikit-learn starts from what mercer found on its {SMALL:,} rows, which spares "
         "it most of the search. NLPD: mean negative log predictive density of the standardised test targets.",
     ]
-    report.finish(save=len(chosen) == len(ROWS) and not skipped and not asked.quick)
+    report.finish(save=options.all and there and not options.quick)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from _harness import Report, turns
-from _svm_data import Missing, file
+from _harness import Missing, Report, file, turns
 from sklearn.model_selection import StratifiedKFold
 
 import mercer

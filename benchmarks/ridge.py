@@ -8,7 +8,6 @@ a full run is written to results/.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import Report, fresh_process, turns, warm_memory
-from _ridge_data import DATA, Missing, Table, logistic_data, table
+from _data import DATA, Table, logistic_data, table
+from _harness import Report, asked, fresh_process, turns, warm_memory
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.kernel_approximation import Nystroem
@@ -117,7 +116,7 @@ def large_row(report: Report, name: str, gibibytes: int) -> None:
     n = len(data.y)
     setup = (
         f"import sys, time\nsys.path.insert(0, {HERE!r})\nimport numpy as np, mercer\n"
-        f"from _ridge_data import table\nfrom ridge import residual, rmse\ndata = table({name!r})\n"
+        f"from _data import table\nfrom ridge import residual, rmse\ndata = table({name!r})\n"
         f"model = mercer.KernelRidge(data.alpha, kernel='rbf', gamma=data.gamma, budget='{gibibytes} GiB')"
     )
     work = "start = time.perf_counter()\nmodel.fit(data.X, data.y)\nseconds = time.perf_counter() - start"
@@ -145,7 +144,7 @@ def scikit_learn_within(name: str, gibibytes: int) -> str:
     """Return what becomes of scikit-learn's fit in a process that may take that much memory."""
     setup = (
         f"import sys, resource\nsys.path.insert(0, {HERE!r})\nfrom sklearn.kernel_ridge import KernelRidge\n"
-        f"from _ridge_data import table\ndata = table({name!r})"
+        f"from _data import table\ndata = table({name!r})"
     )
     work = (
         "held = kilobytes('VmSize:') * 1024\n"
@@ -223,27 +222,16 @@ ROWS: dict[str, Callable[[Report], None]] = {
 
 def main() -> None:
     """Run the rows that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help=f"some of {','.join(ROWS)}")
-    chosen = parser.parse_args().rows.split(",")
-    chosen = list(ROWS) if chosen == [""] else chosen
-    if unknown := [name for name in chosen if name not in ROWS]:
-        parser.error(f"no such rows: {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    report, skipped = Report("ridge"), False
+    options, report = asked(__doc__, ROWS), Report("ridge")
     warm_memory(6)
-    for name in chosen:
-        try:
-            ROWS[name](report)
-        except Missing as reason:
-            report.add(name, "", "", f"skipped: {reason}")
-            skipped = True
+    there = report.run(options.rows, lambda name: ROWS[name](report))
     report.notes = [
         "Residual: |y - (K + alpha) a| / |y|, in float64 by `residual` of this program. Test error: RMSE of the "
         "standardised target, or accuracy and log-loss.",
         "; ".join(f"{name}: gamma {gamma:g}, alpha {alpha:g}" for name, (gamma, alpha) in DATA.items()) + ".",
         "Memory: growth of the resident set at its peak during the fit, in a fresh process.",
     ]
-    report.finish(save=len(chosen) == len(ROWS) and not skipped)
+    report.finish(save=options.all and there)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ whose noise is the standard error of the mean over folds. Run with `--rows lette
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -19,9 +18,8 @@ from typing import Any
 import numpy as np
 import sklearn.kernel_ridge
 import sklearn.svm
-from _harness import Report, fresh_process, turns, warm_memory
-from _ridge_data import table
-from _svm_data import Missing, adult, letter, made
+from _data import adult, letter, made, table
+from _harness import Report, asked, fresh_process, turns, warm_memory
 from _svm_peers import duration, intelex
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
@@ -172,24 +170,15 @@ ROWS: dict[str, Callable[[Report, int, int], None]] = {
 
 def main() -> None:
     """Run the rows that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help=f"some of {','.join(ROWS)}")
-    parser.add_argument("--n", type=int, default=5_000, help="rows of data: whether it runs, not how fast")
-    parser.add_argument("--scales", type=int, default=10, help="scales to try")
-    options = parser.parse_args()
-    chosen = options.rows.split(",") if options.rows else list(ROWS)
-    if unknown := [name for name in chosen if name not in ROWS]:
-        parser.error(f"no such rows: {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    report, skipped, started = Report("search"), [], time.perf_counter()
+    options = asked(
+        __doc__,
+        ROWS,
+        n={"type": int, "default": 5_000, "help": "rows of data: whether it runs, not how fast"},
+        scales={"type": int, "default": 10, "help": "scales to try"},
+    )
+    report = Report("search")
     warm_memory(0.1 if options.n < 5_000 else 3)
-    for number, name in enumerate(chosen, 1):
-        print(f"[{time.perf_counter() - started:4.0f} s] {number}/{len(chosen)} {name}", flush=True)
-        try:
-            ROWS[name](report, options.n, options.scales)
-        except Missing as reason:
-            report.add(name, "", "", f"skipped: {reason}")
-            skipped.append(name)
-    report.raw["wall_s"] = time.perf_counter() - started
+    there = report.run(options.rows, lambda name: ROWS[name](report, options.n, options.scales))
     report.notes = [
         f"The whole run took {report.raw['wall_s'] / 60:.1f} minutes.",
         "Times include the refit. Peers: GridSearchCV(n_jobs=2), each process on one core; the bar is about the "
@@ -197,7 +186,7 @@ def main() -> None:
         "Quick leaves candidates that are four standard errors behind the best after one or two folds; exhaustive "
         "looks at every cell.",
     ]
-    whole = not options.rows and not skipped and options.n == 5_000 and options.scales == 10
+    whole = options.all and there and options.n == 5_000 and options.scales == 10
     report.finish(save=whole)
 
 

@@ -11,17 +11,15 @@ Run with `--rows gapped,auc` for some rows and with `--quick` for few strings; o
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import Report
+from _harness import Missing, Report, asked, file
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
@@ -40,25 +38,10 @@ BELOW = 0.003  # of a published AUC on one set; in the mean, none
 FEW = 2000  # strings that kernels are chosen by
 
 
-class Missing(Exception):
-    """Data that is not there."""
-
-
-def folder() -> Path:
-    """Return the folder of data."""
-    found = os.environ.get("MERCER_DATA")
-    if not found or not Path(found).is_dir():
-        raise Missing("MERCER_DATA names no folder")
-    return Path(found)
-
-
 def lines(name: str, quick: bool) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
     """Return training strings and labels, and those to test on."""
-    path = folder() / f"{name}.txt.gz"
-    if not path.exists():
-        raise Missing(f"{path} is not there")
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
+    with gzip.open(file(f"{name}.txt.gz"), "rt", encoding="utf-8") as text_file:
+        rows = [line.rstrip("\n").split("\t") for line in text_file]
     if quick:
         rows = rows[:: max(1, len(rows) // 300)]
     parts = [[row for row in rows if row[1] == part] for part in ("train", "test")]
@@ -108,10 +91,7 @@ def gapped(report: Report, quick: bool) -> None:
 
 def counted(report: Report, quick: bool) -> None:
     """Time spectrum and subsequence kernels on splice sites."""
-    path = folder() / "splice.npz"
-    if not path.exists():
-        raise Missing(f"{path} is not there")
-    with np.load(path) as data:
+    with np.load(file("splice.npz")) as data:
         X = [str(x) for x in data[data.files[0]]][: 300 if quick else None]
     took = seconds(lambda: Spectrum(6)(X))
     report.add(f"spectrum k=6, {len(X)} splice sites", f"{took:.2f} s", "", f"{len(X) ** 2 / took:.1e} pairs a second")
@@ -182,10 +162,7 @@ def auc(report: Report, quick: bool) -> None:
 
 def splice(report: Report, quick: bool) -> None:
     """Report the accuracy on splice sites, 10-fold."""
-    path = folder() / "splice.npz"
-    if not path.exists():
-        raise Missing(f"{path} is not there")
-    with np.load(path) as data:
+    with np.load(file("splice.npz")) as data:
         X, y = (np.asarray(data[name]) for name in data.files[:2])
     X, y = (v[:: 10 if quick else 1] for v in (X, y))
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
@@ -200,9 +177,8 @@ def text(report: Report, quick: bool) -> None:
     """Report the accuracy on web pages and short messages."""
     X, y, Z, target = lines("webkb", quick)
     cases = [("webkb", X, y, Z, target, 0.931)]
-    path = folder() / "sms_spam.npz"
-    if path.exists():
-        with np.load(path) as data:
+    with suppress(Missing):
+        with np.load(file("sms_spam.npz")) as data:
             X, y = (np.asarray(data[name]) for name in data.files[:2])
         X, y = [str(x) for x in X[:: 10 if quick else 1]], y[:: 10 if quick else 1]
         half = len(X) // 2
@@ -232,17 +208,10 @@ ROWS = {"gapped": gapped, "counted": counted, "auc": auc, "splice": splice, "tex
 
 def main() -> None:
     """Run the rows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS))
-    parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
+    options = asked(__doc__, ROWS, quick={"action": "store_true", "help": "few strings; nothing is written"})
     report = Report("strings")
-    for name in given.rows.split(","):
-        try:
-            ROWS[name](report, given.quick)
-        except Missing as absent:
-            report.notes.append(f"{name}: skipped, {absent}.")
-    report.finish(save=not given.quick and given.rows == ",".join(ROWS) and not report.notes)
+    there = report.run(options.rows, lambda name: ROWS[name](report, options.quick))
+    report.finish(save=options.all and there and not options.quick)
 
 
 if __name__ == "__main__":

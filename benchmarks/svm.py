@@ -10,7 +10,6 @@ run, with no row skipped, is written to results/.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import statistics
@@ -18,9 +17,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from _harness import Report, fresh_process, turns, warm_memory
+from _data import Problem, load, made
+from _harness import Report, asked, fresh_process, turns, warm_memory
 from _objective import Value
-from _svm_data import Missing, Problem, load, made
 from _svm_linear import EQUAL, linear_rows
 from _svm_peers import (
     HERE,
@@ -214,7 +213,7 @@ def slope(curve: dict[int, float]) -> float:
 def budget_row(run: Run) -> None:
     """60,000 rows inside 500 MB."""
     setup = (
-        f"import sys\nsys.path.insert(0, {str(HERE)!r})\nfrom _svm_data import load\nfrom _svm_peers import fitter\n"
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\nfrom _data import load\nfrom _svm_peers import fitter\n"
         f"import time\nmodels = {{}}\np = load('big', {run.quick})\n"
         "fit = fitter('mercer', p, models, budget='500 MB')"
     )
@@ -310,37 +309,26 @@ ROWS: dict[str, Callable[[Run], None]] = {
 
 def main() -> None:
     """Run the rows that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help=f"some of {','.join(ROWS)}")
-    parser.add_argument("--quick", action="store_true", help="few samples: whether it runs, not how fast")
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=3.0,
-        help="stop scikit-learn at so many times intelex's seconds (60 s at least)",
+    options = asked(
+        __doc__,
+        ROWS,
+        quick={"action": "store_true", "help": "few samples: whether it runs, not how fast"},
+        patience={
+            "type": float,
+            "default": 3.0,
+            "help": "stop scikit-learn at so many times intelex's time (60 s at least)",
+        },
     )
-    options = parser.parse_args()
-    chosen = options.rows.split(",") if options.rows else list(ROWS)
-    if unknown := [name for name in chosen if name not in ROWS]:
-        parser.error(f"no such rows: {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    started, skipped = time.perf_counter(), []
     run = Run(Report("svm"), options.quick, options.patience)
     warm_memory(0.1 if options.quick else 4)
-    for number, name in enumerate(chosen, 1):
-        print(f"[{time.perf_counter() - started:4.0f} s] {number}/{len(chosen)} {name}", flush=True)
-        try:
-            ROWS[name](run)
-        except Missing as reason:
-            run.report.add(name, "", "", f"skipped: {reason}")
-            skipped.append(name)
-    whole = not (options.quick or options.rows or skipped)
+    there = run.report.run(options.rows, lambda name: ROWS[name](run))
+    whole = options.all and there and not options.quick
     counted = [r for r in run.ratios.values() if r > 0]
     if counted:
         mean = statistics.geometric_mean(counted)
         goal = mean >= 5 if whole else None
         run.report.add(f"geometric mean of {len(counted)} ratios", "", "", f"{mean:.2f} x", ">= 5 x (goal)", goal)
     run.report.raw["ratios"] = run.ratios
-    run.report.raw["wall_s"] = time.perf_counter() - started
     run.report.notes = notes(run.report.raw["wall_s"])
     run.report.finish(save=whole)
 

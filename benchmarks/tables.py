@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import Report
-from _svm_data import Missing, file
+from _harness import Report, asked, file
 
 TABLES = {"adult": ("adult.csv.gz", "ABOVE50K"), "diamonds": ("diamonds.csv.gz", "price")}
 LIMIT = 300  # seconds that `mercer fit` may take
@@ -199,27 +198,18 @@ def _few(source: str, n: int, folder: str) -> str:
 
 def main() -> None:
     """Run the tables that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help=f"some of {','.join(TABLES)}")
-    parser.add_argument("--n", type=int, default=None, help="rows of data: whether it runs, not how good")
-    parser.add_argument("--peer", nargs=3, default=None, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = asked(
+        __doc__,
+        TABLES,
+        n={"type": int, "default": None, "help": "rows of data: whether it runs, not how good"},
+        peer={"nargs": 3, "default": None, "help": argparse.SUPPRESS},
+    )
     if options.peer:
         peer, path, target = options.peer
         print(json.dumps(PEERS[peer](*rows_of(path, target))))
         return
-    chosen = options.rows.split(",") if options.rows else list(TABLES)
-    if unknown := [name for name in chosen if name not in TABLES]:
-        parser.error(f"no such rows: {', '.join(unknown)}; there are {', '.join(TABLES)}")
-    report, skipped, started = Report("tables"), [], time.perf_counter()
-    for number, name in enumerate(chosen, 1):
-        print(f"[{time.perf_counter() - started:4.0f} s] {number}/{len(chosen)} {name}", flush=True)
-        try:
-            compare(report, name, options.n)
-        except Missing as reason:
-            report.add(name, "", "", f"skipped: {reason}")
-            skipped.append(name)
-    report.raw["wall_s"] = time.perf_counter() - started
+    report = Report("tables")
+    there = report.run(options.rows, lambda name: compare(report, name, options.n))
     report.notes = [
         f"The whole run took {report.raw['wall_s'] / 60:.1f} minutes. Times are of whole processes: start, reading, "
         "search, fit, test; ours also writes the model file and the report.",
@@ -228,7 +218,7 @@ def main() -> None:
         f"{PATIENCE:.0f} s allow.",
         "± is one standard error over the test rows, which are the same for all.",
     ]
-    report.finish(save=not options.rows and not skipped and options.n is None)
+    report.finish(save=options.all and there and options.n is None)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Selection: which kernel, and how much of it (M14)."""
 
 from mercer.selection.automatic.account import Account
-from mercer.selection.automatic.auto import auto, choose_kernel
-from mercer.selection.automatic.models import AutoClassifier, AutoRegressor
+from mercer.selection.automatic.models import AutoClassifier, AutoRegressor, auto
+from mercer.selection.automatic.search import choose_kernel
 from mercer.selection.learning.learner import Learned
 from mercer.selection.learning.learning import learn_kernel
 from mercer.selection.learning.mixture import KernelMixture

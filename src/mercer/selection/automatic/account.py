@@ -4,16 +4,113 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.kernels import Kernel
 from mercer.machine.words import brief, count
-from mercer.selection.automatic.kernels import REASONS, Look
-from mercer.selection.automatic.search import Search, Stage, Trial, spread
+from mercer.selection.automatic.candidates import REASONS, Candidate, Look
+
+if TYPE_CHECKING:
+    from mercer.selection.automatic.search import Search
 
 _LISTED_FAMILIES = 10  # families that are named one by one, more than there are for a table of numbers
 _KERNEL_LETTERS = 200  # of a kernel that are written out: means of three kernels of named columns have some 180
+
+
+# -- what was tried ---------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Trial:
+    """A kernel with a price of errors, and its score on each fold (NaN where it was not looked at)."""
+
+    candidate: Candidate
+    price: float
+    scores: np.ndarray
+    seconds: float
+    rows: int
+
+    @property
+    def folds(self) -> int:
+        """On how many folds it was scored."""
+        return int(np.isfinite(self.scores).sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean score of these."""
+        return float(np.nanmean(self.scores)) if self.folds else float("nan")
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean, from the spread over the folds."""
+        return spread(self.scores)
+
+
+def spread(scores: np.ndarray) -> float:
+    """Return the standard error of the mean of scores, NaN of fewer than two."""
+    scores = scores[np.isfinite(scores)]
+    return float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
+
+
+@dataclass
+class Stage:
+    """One search: on which rows, with which folds, what was found."""
+
+    rows: np.ndarray
+    splits: list[tuple[np.ndarray, np.ndarray]]  # places in rows
+    trials: list[Trial]
+    prices: np.ndarray
+    seconds: float
+    interrupted: bool
+    plan: str
+    seen: Any = None  # the rows as the kernels of the search have seen them
+    kernels: dict[Kernel, Kernel] = field(default_factory=dict)  # and the kernels of such rows, by those of the table
+
+    def finished(self) -> list[Trial]:
+        """The trials that have seen as many folds as any has."""
+        most = max((trial.folds for trial in self.trials), default=0)
+        return [trial for trial in self.trials if trial.folds == most and most]
+
+    def best(self) -> Trial:
+        """The best of them: of equal ones the first family, the largest scale, the lowest price of errors."""
+        finished = self.finished()
+        if not finished:
+            raise ValueError("no kernel could be fitted to any fold; the data may have too few rows of some class.")
+        order = {family: i for i, family in enumerate(dict.fromkeys(t.candidate.family for t in self.trials))}
+        rising = self.prices[-1] > self.prices[0]
+
+        def rank(trial: Trial) -> tuple[float, int, float, float]:
+            scale = trial.candidate.scale
+            simple = -trial.price if rising else trial.price
+            return trial.mean, -order[trial.candidate.family], scale if np.isfinite(scale) else 0.0, simple
+
+        return max(finished, key=rank)
+
+    def champions(self) -> list[Trial]:
+        """The best trial of each family, the best family first."""
+        best: dict[str, Trial] = {}
+        for trial in self.finished():
+            rival = best.get(trial.candidate.family)
+            if rival is None or trial.mean > rival.mean:
+                best[trial.candidate.family] = trial
+        winner = self.best()
+        best[winner.candidate.family] = winner
+        return sorted(best.values(), key=lambda t: (t is not winner, -t.mean))
+
+    def honest_score(self) -> float:
+        """What the way of choosing scores: each fold by the trial that is best on the others."""
+        finished = self.finished()
+        table = np.array([trial.scores for trial in finished])
+        table = table[:, np.isfinite(table).all(axis=0)]
+        if table.shape[1] < 2:
+            return float("nan")
+        others = table.sum(axis=1, keepdims=True) - table
+        return float(np.mean([table[int(others[:, k].argmax()), k] for k in range(table.shape[1])]))
+
+
+# -- the account ------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,16 +15,15 @@ from sklearn.utils.validation import _check_y, _num_samples, check_consistent_le
 
 from mercer.certify import Certificate
 from mercer.estimators.shared.classes import as_given
-from mercer.estimators.shared.parameters import Rules, check_parameters, whole
+from mercer.estimators.shared.parameters import Rules, check_parameters, whole, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
-from mercer.selection.automatic.account import Account, scoring_name, told
-from mercer.selection.automatic.kernels import Candidate, Look, given_kernels, kernel_list, look_at
-from mercer.selection.automatic.search import Search, Stage, first_look, sample
-from mercer.selection.automatic.strings import mixed_list
+from mercer.selection.automatic.account import Account, Stage, scoring_name, told
+from mercer.selection.automatic.candidates import Look, look_at, proposed
+from mercer.selection.automatic.search import Search, first_look, sample
 from mercer.selection.search.cross_validation import require_for_search
 from mercer.tables import TableEncoder
 
@@ -37,6 +36,7 @@ _FIT_BUDGET = 0.4  # of the budget, for each fit after the search
 _REFIT_SHARE = 0.25  # of the time limit, that the fit to all rows has in any case
 
 
+@with_parameters
 class AutoModel(BaseEstimator):
     """The base of `AutoClassifier` and `AutoRegressor`."""
 
@@ -51,26 +51,15 @@ class AutoModel(BaseEstimator):
         "scoring": (lambda v: v is None or isinstance(v, str) or callable(v), "the name of a score, a scorer, or None"),
     }
 
-    def __init__(
-        self,
-        *,
-        kernels: Any = None,
-        cv: Any = 5,
-        scoring: Any = None,
-        time_limit: float | None = None,
-        search_rows: int = 5000,
-        budget: int | float | str | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.cv = cv
-        self.scoring = scoring
-        self.time_limit = time_limit
-        self.search_rows = search_rows
-        self.budget = budget
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    kernels: Any = None
+    cv: Any = 5
+    scoring: Any = None
+    time_limit: float | None = None
+    search_rows: int = 5000
+    budget: int | float | str | None = None
+    random_state: Any = 0
+    verbose: int = 0
 
     @property
     def _part(self) -> int | None:
@@ -183,7 +172,7 @@ class AutoModel(BaseEstimator):
         if hasattr(self.cv, "split") or isinstance(self.cv, int | np.integer):  # pairs of rows speak of all rows
             rows = sample(target, int(self.search_rows), self._classifies, seed)
             first = first_look(target, rows, self._classifies, seed)
-        candidates = self._candidates(look, Z, rows)
+        candidates = proposed(look, Z, rows, self.kernels)
         searches = [
             Search(
                 model,
@@ -214,22 +203,11 @@ class AutoModel(BaseEstimator):
                 self._compared[name] = stage.best().mean
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
-        share = _SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0)
-        stages = [search.look(Z, learned, first, candidates, prices, share)]
-        if len(first) < len(rows) and not stages[0].interrupted:
-            closer, about = search.closer(stages[0])
-            stages.append(search.look(Z, learned, rows, closer, about, _SEARCH_SHARE * 0.85))
-        if self._classifies and len(Z) >= 2 * len(rows) and not stages[-1].interrupted:
-            # Errors are counted, and on few rows the count is too noisy.
+        more = None
+        if self._classifies and len(Z) >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
-            best, about = search.finalists(stages[-1])
-            stages.append(search.look(Z, learned, more, best, about, _SEARCH_SHARE))
-        return look, search, stages, learned
-
-    def _candidates(self, look: Look, Z: np.ndarray, rows: np.ndarray) -> list[Candidate]:
-        if self.kernels is not None:
-            return given_kernels(self.kernels, Z[rows])
-        return mixed_list(look, Z) if look.strings else kernel_list(look, Z[rows])
+        shares = (_SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0), _SEARCH_SHARE * 0.85, _SEARCH_SHARE)
+        return look, search, search.stages(Z, learned, candidates, (first, rows, more), shares), learned
 
     def _fold_models(
         self, model: Any, y: np.ndarray, stage: Stage, clock: Clock
@@ -339,7 +317,7 @@ class AutoModel(BaseEstimator):
     def certificate_(self) -> Certificate:
         """Primal, dual, gap and residual of the final fit; `certificate_.verify(X, y)` takes what `fit` took."""
         check_is_fitted(self, "estimator_")
-        return dataclasses.replace(self.estimator_.certificate_, check=Recheck(self))
+        return replace(self.estimator_.certificate_, check=Recheck(self))
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
         if sample_weight is not None:

@@ -6,15 +6,24 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from mercer.gram import Gram
 from mercer.kernels import Kernel
+from mercer.kernels.base import kernel as kernel_class
+from mercer.kernels.proof import Proof
+from mercer.kernels.rules.pullback import On
+from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
-from mercer.selection.automatic.kernels import Candidate
-from mercer.selection.automatic.strings import tabulated
+from mercer.points import Pair, Points
+from mercer.selection.automatic.account import Account, Stage, Trial, spread, told
+from mercer.selection.automatic.candidates import Candidate, look_at, proposed
+from mercer.selection.search.racing import places
 from mercer.selection.search.search import KernelSearchCV
 
 FIRST_ROWS = 2000  # on which all kernels are compared
@@ -25,139 +34,53 @@ _OUTER_FACTORS = (0.7, 1.0, 1.6, 2.5)  # of the best scale, where it was the lar
 _FINALISTS = 4  # kernels that are compared once more, on more rows
 _MAYBE_BEST = 2.0  # standard errors of a difference, up to which a family may still be the best
 _FOLD_TARGETS = 5  # targets in a fold of a regression
+_FOLDS = 5  # of the cross-validation for kernel="auto"
+_SEARCH_ROWS = 5000  # on which its kernels are compared, at most
+_SEARCH_SHARE = 0.5  # of the model's time limit, for the search
+_SEED = 0  # the models have no random_state, and the same data shall give the same kernel
 _GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
+_BUDGET_PART = 4  # a fourth of the budget is for the matrices of the strings, all of them together
 _EXHAUSTIVE_ROWS = 3000  # rows of which one fold says too little to leave a candidate, and all of them cost little
-
-
-@dataclass(eq=False)
-class Trial:
-    """A kernel with a price of errors, and its score on each fold (NaN where it was not looked at)."""
-
-    candidate: Candidate
-    price: float
-    scores: np.ndarray
-    seconds: float
-    rows: int
-
-    @property
-    def folds(self) -> int:
-        """On how many folds it was scored."""
-        return int(np.isfinite(self.scores).sum())
-
-    @property
-    def mean(self) -> float:
-        """The mean score of these."""
-        return float(np.nanmean(self.scores)) if self.folds else float("nan")
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean, from the spread over the folds."""
-        return spread(self.scores)
-
-
-def spread(scores: np.ndarray) -> float:
-    """Return the standard error of the mean of scores, NaN of fewer than two."""
-    scores = scores[np.isfinite(scores)]
-    return float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
-
-
-@dataclass
-class Stage:
-    """One search: on which rows, with which folds, what was found."""
-
-    rows: np.ndarray
-    splits: list[tuple[np.ndarray, np.ndarray]]  # places in rows
-    trials: list[Trial]
-    prices: np.ndarray
-    seconds: float
-    interrupted: bool
-    plan: str
-    seen: Any = None  # the rows as the kernels of the search have seen them
-    kernels: dict[Kernel, Kernel] = field(default_factory=dict)  # and the kernels of such rows, by those of the table
-
-    def finished(self) -> list[Trial]:
-        """The trials that have seen as many folds as any has."""
-        most = max((trial.folds for trial in self.trials), default=0)
-        return [trial for trial in self.trials if trial.folds == most and most]
-
-    def best(self) -> Trial:
-        """The best of them: of equal ones the first family, the largest scale, the lowest price of errors."""
-        finished = self.finished()
-        if not finished:
-            raise ValueError("no kernel could be fitted to any fold; the data may have too few rows of some class.")
-        order = {family: i for i, family in enumerate(dict.fromkeys(t.candidate.family for t in self.trials))}
-        rising = self.prices[-1] > self.prices[0]
-
-        def rank(trial: Trial) -> tuple[float, int, float, float]:
-            scale = trial.candidate.scale
-            simple = -trial.price if rising else trial.price
-            return trial.mean, -order[trial.candidate.family], scale if np.isfinite(scale) else 0.0, simple
-
-        return max(finished, key=rank)
-
-    def champions(self) -> list[Trial]:
-        """The best trial of each family, the best family first."""
-        best: dict[str, Trial] = {}
-        for trial in self.finished():
-            rival = best.get(trial.candidate.family)
-            if rival is None or trial.mean > rival.mean:
-                best[trial.candidate.family] = trial
-        winner = self.best()
-        best[winner.candidate.family] = winner
-        return sorted(best.values(), key=lambda t: (t is not winner, -t.mean))
-
-    def honest_score(self) -> float:
-        """What the way of choosing scores: each fold by the trial that is best on the others."""
-        finished = self.finished()
-        table = np.array([trial.scores for trial in finished])
-        table = table[:, np.isfinite(table).all(axis=0)]
-        if table.shape[1] < 2:
-            return float("nan")
-        others = table.sum(axis=1, keepdims=True) - table
-        return float(np.mean([table[int(others[:, k].argmax()), k] for k in range(table.shape[1])]))
 
 
 @dataclass
 class Search:
-    """How candidates are compared.
+    """How candidates are compared."""
 
-    Parameters
-    ----------
-    model
-        `SVC`, `KernelRidge`, ..., whose kernel and price of errors are to be found.
-    price
-        What the latter is called: "C", "alpha"; None where it stays as it is.
-    prices
-        What to try, from the strongest penalty to the weakest.
-    scoring
-        A name or a scorer.
-    cv
-        A number of folds, a splitter or splits.
-    classifies
-        Whether the targets are classes.
-    seed
-        For the folds and the rows.
-    budget, verbose, clock
-        Bytes for everything, whether to show bars, and how much time is left.
-    strings
-        Columns of the rows that hold strings.
-    columns, named
-        Names of the columns of the rows, and how a kernel is shown with them.
-    """
+    model: Any  # `SVC`, `KernelRidge`, ..., whose kernel and price of errors are to be found
+    price: str | None  # what the latter is called: "C", "alpha"; None where it stays as it is
+    prices: np.ndarray  # to try, from the strongest penalty to the weakest
+    scoring: Any  # a name or a scorer
+    cv: Any  # a number of folds, a splitter or splits
+    classifies: bool  # whether the targets are classes
+    seed: Any  # for the folds and the rows
+    budget: Any = None  # bytes for everything
+    verbose: int = 0  # whether to show bars
+    clock: Clock = field(default_factory=Clock)  # how much time is left
+    strings: Sequence[int] = ()  # columns of the rows that hold strings
+    columns: Sequence[str] = ()  # names of the columns
+    named: Callable[[Kernel], Kernel] = lambda kernel: kernel  # how a kernel is shown with them
 
-    model: Any
-    price: str | None
-    prices: np.ndarray
-    scoring: Any
-    cv: Any
-    classifies: bool
-    seed: Any
-    budget: Any = None
-    verbose: int = 0
-    clock: Clock = field(default_factory=Clock)
-    strings: Sequence[int] = ()
-    columns: Sequence[str] = ()
-    named: Callable[[Kernel], Kernel] = lambda kernel: kernel
+    def stages(
+        self,
+        X: Any,
+        y: np.ndarray,
+        candidates: Sequence[Candidate],
+        rows: tuple[np.ndarray, np.ndarray, np.ndarray | None],
+        shares: Sequence[float],
+        sample_weight: np.ndarray | None = None,
+    ) -> list[Stage]:
+        """Compare all candidates on few rows, the best families more closely on more, and the best few on most.
+
+        A set of rows that is no larger than the first, or None, is passed over. What ends one stage early ends all.
+        """
+        first, second, last = rows
+        stages = [self.look(X, y, first, candidates, self.prices, shares[0], sample_weight)]
+        for more, narrowed, share in ((second, self.closer, shares[1]), (last, self.finalists, shares[2])):
+            if more is not None and len(more) > len(first) and not stages[-1].interrupted:
+                candidates, prices = narrowed(stages[-1])
+                stages.append(self.look(X, y, more, candidates, prices, share, sample_weight))
+        return stages
 
     def look(
         self,
@@ -172,8 +95,7 @@ class Search:
         """Score the candidates at all prices on some rows; a share of the time limit may have passed at the end."""
         began = time.perf_counter()
         some, targets = X[rows], y[rows]
-        kernels = [candidate.kernel for candidate in candidates]
-        same = kernels
+        same = kernels = [candidate.kernel for candidate in candidates]
         if self.strings:
             some, same = tabulated(some, kernels, self.strings, self.budget)
         splits = folds(self.cv, some, targets, self.classifies, self.seed)
@@ -246,6 +168,96 @@ class Search:
         return [trial.candidate for trial in best], np.array([p for p in self.prices if p in prices])
 
 
+# -- kernel values at the rows of a search, computed once for all kernels, folds and penalties ------------
+
+
+class KernelValues:
+    """The matrix of a kernel on some points, computed when it is first asked for."""
+
+    def __init__(self, kernel: Kernel, points: Points, budget: Budget) -> None:
+        self._kernel, self._points, self._budget, self._lock = kernel, points, budget, Lock()
+        self._matrix: np.ndarray | None = None
+
+    def get(self) -> np.ndarray:
+        """Return the matrix; two threads may want one that neither has."""
+        with self._lock:
+            if self._matrix is None:
+                gram = Gram(self._kernel, self._points, budget=int(self._budget))
+                self._matrix = np.asarray(gram.dense(), dtype=np.float64)
+            return self._matrix
+
+
+@kernel_class
+class Tabulated(Kernel):
+    """A kernel by its values at some points; the points that it compares are the numbers of these.
+
+    Two of them are equal if their kernels are: they speak of the points of one search.
+    """
+
+    base: Kernel
+    values: Any
+
+    def of(self, pair: Pair) -> Any:
+        return pair.lookup(self.values.get())
+
+    @property
+    def resolved(self) -> bool:
+        return True
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.base,)
+
+    def _proof(self) -> Proof:
+        return self.base._proof()
+
+    def __sklearn_clone__(self) -> Tabulated:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self.base)
+
+
+def tabulated(
+    X: np.ndarray, kernels: Sequence[Kernel], strings: Sequence[int], budget: Any
+) -> tuple[Any, list[Kernel]]:
+    """Return rows with numbers of rows in the place of strings, and kernels of such rows with the same values.
+
+    Several kernels look at a column in the same way, alone and in sums and products with others. What one of them has
+    computed serves all, in every fold.
+
+    Where a quarter of the budget does not hold the matrices, the rows and the kernels are returned as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Spectrum
+    >>> X = np.array([[1.0, "ACGT"], [2.0, "ACCC"], [4.0, "GGGT"]], dtype=object)
+    >>> k = RBF(1.0).on([0]) * Spectrum(2).on([1])
+    >>> rows, (same,) = tabulated(X, [k], [1], None)
+    >>> rows
+    array([[1., 0.],
+           [2., 1.],
+           [4., 2.]])
+    >>> np.allclose(same(rows[:2], rows[2:]), k(X[:2], X[2:]))
+    True
+    """
+    limit = Budget.for_points(budget, len(X))
+    points, tables = Points(X), dict[Kernel, KernelValues]()
+
+    def put(k: Kernel) -> Kernel:
+        if isinstance(k, On) and isinstance(k.columns, list | tuple) and set(k.columns) <= set(strings):
+            return On(Tabulated(k.base, tables.setdefault(k, KernelValues(k, points, limit))), list(k.columns[:1]))
+        parts = k._children()
+        return k.replace(**{name: put(part) for name, part in parts.items()}) if parts else k
+
+    same = [put(k) for k in kernels]
+    if 8 * len(X) ** 2 * len(tables) > int(limit) // _BUDGET_PART:
+        return X, list(kernels)
+    rows = X.copy()
+    rows[:, list(strings)] = np.arange(len(X))[:, None]
+    return rows.astype(np.float64), same
+
+
 # -- rows and folds ---------------------------------------------------------------------------------------
 
 
@@ -279,11 +291,35 @@ def sample(y: np.ndarray, size: int, classifies: bool, seed: Any) -> np.ndarray:
     order = np.random.default_rng(seed).permutation(n)
     if not classifies:
         return np.sort(order[:size])
-    classes, codes = np.unique(y, return_inverse=True)
-    place = np.empty(n, np.intp)  # of each row among those of its class
-    for c in range(len(classes)):
-        own = order[codes[order] == c]
-        place[own] = np.arange(len(own))
+    codes = np.unique(y, return_inverse=True)[1]
     counts = np.bincount(codes)
     wanted = np.maximum(np.round(size * counts / n), np.minimum(counts, 10))
-    return np.flatnonzero(place < wanted[codes])
+    return np.flatnonzero(places(codes, order) < wanted[codes])
+
+
+# -- the kernel of a model (kernel="auto") ------------------------------------------------------------------
+
+
+def choose_kernel(model: Any, X: Any, y: np.ndarray, sample_weight: Any = None) -> tuple[Kernel, Account]:
+    """Return the kernel that cross-validation finds best for a model, and the account of the search.
+
+    Parameters
+    ----------
+    model
+        `SVC`, `SVR`, `KernelRidge`, ..., all of whose parameters but `kernel` are kept.
+    X, y, sample_weight
+        What it is to be fitted to: a matrix of numbers, dense or sparse.
+    """
+    classifies = bool(is_classifier(model))
+    clock = Clock(model.time_limit)
+    plain = clone(model).set_params(kernel="rbf", time_limit=None, checkpoint=None, verbose=0, max_iter=-1)
+    scoring = "accuracy" if classifies else "r2"
+    search = Search(plain, None, np.array([np.nan]), scoring, _FOLDS, classifies, _SEED, model.budget, 0, clock)
+    weight = None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), len(y))
+    counted = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
+    rows = counted[sample(y[counted], _SEARCH_ROWS, classifies, _SEED)]
+    look = look_at(X)
+    first = first_look(y, rows, classifies, _SEED)
+    shares = (_SEARCH_SHARE / 2, _SEARCH_SHARE, _SEARCH_SHARE)
+    stages = search.stages(X, y, proposed(look, X, rows), (first, rows, None), shares, weight)
+    return stages[-1].best().candidate.kernel, told(look, search, stages)

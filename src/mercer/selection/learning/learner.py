@@ -281,20 +281,8 @@ def account(
 ) -> str:
     """Return what `learn_kernel` has done, in sentences.
 
-    Parameters
-    ----------
-    learned
-        What was found.
-    first, last
-        The parameters at the start, and as they were learned in the end.
-    points
-        The rows that were used.
-    ends
-        Which parameters ended at a bound, in words.
-    stopped
-        Why the search ended.
-    chosen
-        Which rows were used; None for all.
+    `first` and `last` are the parameters at the start and as they were learned, `ends` says which ended at a bound, and
+    `chosen` are the rows that were used, None for all.
     """
     n, tries = len(points), len(learned.history)
     rows = f"all {n:,} rows" if chosen is None else f"{n:,} rows drawn at random"

@@ -27,11 +27,11 @@ from mercer.solvers.control import Control
 from mercer.solvers.gp.likelihood import rows_of
 
 OBJECTIVES = ("auto", "loo", "density", "likelihood")
-_MOST_ROWS = 4_000  # on how many rows parameters are learned, at most, unless the caller says
+_MOST_ROWS = 4_000  # rows whose matrices are held, at most, unless the caller says
 _MATRICES = 5  # n x n, held at a time
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)  # relative: targets that differ by less are equal
 _SQUARABLE = 1e150  # the largest target whose square is well within float64
-_LEAST_ROWS = 50  # rows that a kernel is learned on, unless the user asks for fewer
+_LEAST_ROWS = 50  # and at least, where there are so many
 
 
 def learn_kernel(
@@ -170,12 +170,19 @@ def _chosen(n: int, rows: int | None, budget: Any, rng: np.random.Generator) -> 
     """Return which rows parameters are learned on; None for all."""
     if rows is not None and not (isinstance(rows, numbers.Integral) and rows >= 3):
         raise ValueError(f"rows must be a whole number >= 3, or None; it is {rows!r}.")
+    budget, each = Budget(budget), 8 * _MATRICES
+    remedy = f"{'' if rows is None else f'take rows={int(math.sqrt(budget / each))}, or '}raise the budget."
+    return drawn(n, rows, budget, each, "learning on {} rows", remedy, rng)
+
+
+def drawn(
+    n: int, rows: int | None, budget: Budget, each: int, what: str, remedy: str, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Return rows drawn at random whose pairs fit into a budget, at `each` bytes; None where all do."""
     wanted = min(n, _MOST_ROWS if rows is None else int(rows))
-    most = int(math.sqrt(Budget(budget) / (8 * _MATRICES)))
     least = min(wanted, _LEAST_ROWS) if rows is None else wanted
-    remedy = "raise the budget." if rows is None else f"take rows={most}, or raise the budget."
-    Budget(budget).require(8 * _MATRICES * least**2, f"learning on {least} rows", remedy)
-    wanted = min(wanted, most)
+    budget.require(each * least**2, what.format(least), remedy)
+    wanted = min(wanted, int(math.sqrt(budget / each)))
     return None if wanted >= n else np.sort(rng.choice(n, wanted, replace=False))
 
 

@@ -26,21 +26,11 @@ Measure = Literal["squares", "density"]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The errors of all samples, each by the fit without it, and what is maximised.
+    """The errors of all samples, each by the fit without it, and what is maximised."""
 
-    Attributes
-    ----------
-    errors
-        y_i - f_{-i}(x_i), (n, m).
-    precisions
-        C_ii: the inverse of the variance with which the others predict sample i.
-    likelihood
-        `LeaveOneOut` says of what.
-    """
-
-    errors: np.ndarray
-    precisions: np.ndarray
-    likelihood: float
+    errors: np.ndarray  # y_i - f_{-i}(x_i), (n, m)
+    precisions: np.ndarray  # C_ii: the inverse of the variance with which the others predict sample i
+    likelihood: float  # `LeaveOneOut` says of what
 
 
 class LeaveOneOut:

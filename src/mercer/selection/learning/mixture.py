@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,16 +17,17 @@ from mercer.certify import Certificate, Stop, relative_gap
 from mercer.estimators import SVC, SVR, KernelMachine, KernelRidge
 from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.data import read_anything, read_vectors
-from mercer.estimators.shared.parameters import compares_vectors
+from mercer.estimators.shared.parameters import compares_vectors, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.kernels import Kernel, parse_kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.losses import SquaredNorm
 from mercer.machine.budget import Budget
+from mercer.machine.clock import Clock
 from mercer.machine.warn import warn
 from mercer.points import Points
-from mercer.selection.learning.learning import codes_of, is_constant
+from mercer.selection.learning.learning import codes_of, drawn, is_constant
 from mercer.selection.learning.weights import Aligned, Mixed, descend, mixed
 from mercer.selection.search.cross_validation import within
 from mercer.selection.search.grids import expand, listed
@@ -34,11 +35,11 @@ from mercer.selection.search.search import flat
 from mercer.solvers.run import history_table
 
 METHODS = ("alignment", "objective")
-_MOST_ROWS, _LEAST_ROWS = 4_000, 50  # rows whose matrices are compared: at most, and at least where there are so many
 _NO_SPREAD = 1e-12  # of the mean of k(x, x): a spread that is none
 _CLASSES = 20  # different whole numbers, up to which they name classes
 
 
+@with_parameters
 class KernelMixture(BaseEstimator):
     r"""The best non-negative combination of some kernels, as one kernel (multiple kernel learning).
 
@@ -113,28 +114,16 @@ class KernelMixture(BaseEstimator):
 
     _former: ClassVar[dict[str, str]] = {"history_": "_history"}  # what model files of earlier versions call it
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        method: str = "alignment",
-        *,
-        estimator: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        time_limit: float | None = None,
-        rows: int | None = None,
-        budget: int | float | str | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.method = method
-        self.estimator = estimator
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.rows = rows
-        self.budget = budget
-        self.random_state = random_state
+    kernels: Any = None
+    method: str = "alignment"
+    _: KW_ONLY
+    estimator: Any = None
+    tol: float = 1e-4
+    max_iter: int = 200
+    time_limit: float | None = None
+    rows: int | None = None
+    budget: int | float | str | None = None
+    random_state: int = 0
 
     def fit(self, X: Any, y: Any) -> KernelMixture:
         """Find the weights.
@@ -155,16 +144,16 @@ class KernelMixture(BaseEstimator):
             raise ValueError(f"method must be 'alignment' or 'objective'; it is {self.method!r}.")
         if not (isinstance(self.tol, float | int) and 0 < self.tol < 1):
             raise ValueError(f"tol must be a relative gap with 0 < tol < 1; it is {self.tol!r}.")
-        began = time.perf_counter()
+        clock = Clock(self.time_limit)
         X, y = self._read(X, y)
         points = Points.of(X)
         self.kernels_ = [_kernel(k).resolve(points) for k in expand(self.kernels, points)]
         if len(points) != len(y):
             raise ValueError(f"X has {len(points)} rows and y has {len(y)}; there must be a target for each row.")
         if self.method == "alignment":
-            self._align(points, y, began)
+            self._align(points, y, clock)
         else:
-            self._optimise(X, y, began)
+            self._optimise(X, y, clock)
         self.kernel_ = mixed(self.kernels_, self.weights_ / self.spreads_)
         return self
 
@@ -186,7 +175,7 @@ class KernelMixture(BaseEstimator):
 
     # -- alignment --------------------------------------------------------------------------------------
 
-    def _align(self, points: Points, y: Any, began: float) -> None:
+    def _align(self, points: Points, y: Any, clock: Clock) -> None:
         chosen = self._chosen(len(points))
         if chosen is not None:
             points, y = points.take(chosen), np.asarray(y)[chosen]
@@ -208,7 +197,7 @@ class KernelMixture(BaseEstimator):
             tol=float(self.tol),
             solver="non-negative least squares on inner products of matrices",
             iterations=steps,
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - clock.began,
         )
 
     def _aligned(self, points: Points, y: Any) -> Aligned:
@@ -217,28 +206,20 @@ class KernelMixture(BaseEstimator):
 
     def _chosen(self, n: int) -> np.ndarray | None:
         budget, each = Budget(self.budget), 8 * (len(self.kernels_) + 1)  # bytes of a pair: all matrices, and blocks
-        wanted = min(n, _MOST_ROWS if self.rows is None else int(self.rows))
-        least = min(wanted, _LEAST_ROWS) if self.rows is None else wanted
-        what = f"comparing {len(self.kernels_)} kernels on {least} rows"
-        budget.require(each * least**2, what, "take fewer kernels or rows, or raise the budget.")
-        wanted = min(wanted, int(math.sqrt(budget / each)))
-        if wanted >= n:
-            return None
-        return np.sort(np.random.default_rng(self.random_state).choice(n, wanted, replace=False))
+        what = f"comparing {len(self.kernels_)} kernels on {{}} rows"
+        rng = np.random.default_rng(self.random_state)
+        return drawn(n, self.rows, budget, each, what, "take fewer kernels or rows, or raise the budget.", rng)
 
     # -- the objective of a model -----------------------------------------------------------------------
 
-    def _optimise(self, X: Any, y: Any, began: float) -> None:
+    def _optimise(self, X: Any, y: Any, clock: Clock) -> None:
         model = self._model(y)
         points = Points.of(X)
         self.spreads_ = np.array([spread_in(k, points) for k in self.kernels_])
         problem = Mixed(model, self.kernels_, self.spreads_, X, y, float(self.tol))
 
         def watch() -> str | None:
-            limit = self.time_limit
-            if limit is None or time.perf_counter() - began < limit:
-                return None
-            return Stop.time(limit)
+            return Stop.time(clock.limit) if clock.limit is not None and clock.out else None
 
         count = len(self.kernels_)
         minimum = descend(problem, np.full(count, 1 / count), float(self.tol), int(self.max_iter), watch)
@@ -256,7 +237,7 @@ class KernelMixture(BaseEstimator):
             tol=float(self.tol),
             solver=f"quasi-Newton steps on weights, {name} inside",
             iterations=self.n_iter_,
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - clock.began,
             stopped=minimum.stopped,
         )
         if not self.certificate_.converged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -56,14 +56,7 @@ class Aligned:
 
     The direction of the minimiser is that of the best alignment (Cortes, Mohri and Rostamizadeh, 2012).
 
-    Parameters
-    ----------
-    kernels
-        With every parameter known.
-    points
-        Rows of which the matrices are held, all at once.
-    Y
-        Targets, (n, m).
+    Every parameter of the kernels is known, their matrices are held all at once, and Y has the shape (n, m).
     """
 
     def __init__(self, kernels: list[Kernel], points: Points, Y: np.ndarray) -> None:
@@ -110,8 +103,8 @@ class Aligned:
     def _scaled(self, shares: np.ndarray) -> np.ndarray:
         """Return the multiple of a mixture that is nearest to the targets, in units of norm 1."""
         v = shares * self._units
-        bend = float(v @ self.M @ v)
-        return v * (max(float(self.c @ v), 0.0) / bend) if bend > 0 else v * 0.0
+        curvature = float(v @ self.M @ v)
+        return v * (max(float(self.c @ v), 0.0) / curvature) if curvature > 0 else v * 0.0
 
     def _bounds(self, v: np.ndarray) -> tuple[float, float]:
         Mv = self.M @ v
@@ -152,16 +145,8 @@ class Mixed:
     It is convex, and every b bounds its minimum from below: :math:`A(b) - \max_j \tfrac s2 b'K_jb` (Bach, Lanckriet and
     Jordan, 2004). A(b) is what the certificate of a fit claims of its dual, plus its norm.
 
-    Parameters
-    ----------
-    model
-        The estimator.
-    kernels, spreads
-        The kernels, each to be divided by its spread.
-    X, y
-        The training data.
-    tol
-        Of the mixture; the fits are a thousand times as exact, since their error counts by its root.
+    Each kernel is divided by its spread. `tol` is that of the mixture; the fits are a thousand times as exact, since
+    their error counts by its root.
     """
 
     def __init__(self, model: Any, kernels: list[Kernel], spreads: np.ndarray, X: Any, y: Any, tol: float) -> None:
@@ -225,22 +210,12 @@ def _quadratic(kernel: Kernel, X: Any, A: np.ndarray, checked: bool) -> float:
 
 @dataclass
 class Known:
-    """What is known of the function at some shares.
+    """What is known of the function at some shares."""
 
-    Attributes
-    ----------
-    upper, lower
-        Bounds of the value there.
-    slopes
-        Its derivatives.
-    bound
-        A lower bound of its minimum.
-    """
-
-    upper: float
+    upper: float  # bounds of the value there
     lower: float
-    slopes: np.ndarray
-    bound: float
+    slopes: np.ndarray  # its derivatives
+    bound: float  # a lower bound of its minimum
 
     def mismatch(self, shares: np.ndarray) -> float:
         """How far the slopes are from equal where there is a share, and larger elsewhere, relative to the least."""
@@ -250,27 +225,13 @@ class Known:
 
 @dataclass
 class Minimum:
-    """Where `descend` ended.
+    """Where `descend` ended."""
 
-    Attributes
-    ----------
-    shares
-        The best shares.
-    known
-        What is known of the function there.
-    bound
-        The best lower bound of the minimum.
-    history
-        The upper and lower bound of the minimum after each evaluation.
-    stopped
-        "converged", or what ended it before.
-    """
-
-    shares: np.ndarray
-    known: Known
-    bound: float
-    history: list[tuple[float, float]] = field(default_factory=list)
-    stopped: str = "converged"
+    shares: np.ndarray  # the best
+    known: Known  # of the function there
+    bound: float  # the best lower bound of the minimum
+    history: list[tuple[float, float]]  # the upper and lower bound of the minimum after each evaluation
+    stopped: str = "converged"  # or what ended it before
 
 
 def nearest(B: np.ndarray, g: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -306,18 +267,8 @@ def descend(
     Newton steps with a secant approximation of the curvature, as in `mercer.solvers.gp.climb`; each step minimises the
     parabola over all shares.
 
-    Parameters
-    ----------
-    function
-        Values, slopes and bounds.
-    start
-        Where to start: positive shares.
-    tol
-        The difference of the upper and the lower bound, relative to the upper, at which it ends.
-    max_iter
-        The most steps.
-    watch
-        Asked after each step; what it returns ends the run.
+    The start is positive; it ends where the bounds differ by `tol`, relative to the upper, or after `max_iter` steps.
+    `watch` is asked after each step, and what it returns ends the run.
 
     Examples
     --------

@@ -41,13 +41,7 @@ Task = tuple[Kernel, int, list[int]]  # a kernel, a fold, candidates
 
 
 class Machines:
-    """The cells of a search whose estimator is one of the support vector machines.
-
-    Parameters
-    ----------
-    cv
-        The search.
-    """
+    """The cells of a search whose estimator is one of the support vector machines."""
 
     races = True  # whether candidates may be left behind
 
@@ -92,14 +86,10 @@ class Machines:
         tasks = [(kernel, fold, which) for (kernel, fold), which in by_kernel.items()]
         tasks.sort(key=lambda task: (order[task[0]], task[1]))
         if self.kept:
-            tasks.sort(key=lambda task: -sum(self._seconds(c) for c in task[2]))
+            first = {c: outcome.fit_time for (c, fold), outcome in self.cv.outcomes.items() if fold == 0}  # seconds
+            tasks.sort(key=lambda task: -sum(first.get(c, 0.0) for c in task[2]))
         self.matrices.expect([kernel for kernel, _, _ in tasks])
         return tasks
-
-    def _seconds(self, candidate: int) -> float:
-        """How long the first fold has taken; 0 where that is not known."""
-        outcome = self.cv.outcomes.get((candidate, 0))
-        return 0.0 if outcome is None else outcome.fit_time
 
     # -- one kernel on one fold -------------------------------------------------------------------------
 
@@ -159,17 +149,7 @@ class _Place:
 
 
 class Matrices:
-    """The matrices of all points under the kernels of a search.
-
-    Parameters
-    ----------
-    points
-        All points.
-    budget
-        Bytes for everything.
-    later
-        Whether kernels come back in later rounds.
-    """
+    """The matrices of all points under the kernels of a search; `later`: whether kernels come back in later rounds."""
 
     def __init__(self, points: Points, budget: Budget, later: bool) -> None:
         self.points, self.budget = points, budget
@@ -225,24 +205,7 @@ class Matrices:
 class Statistics:
     """The statistics of all pairs of some points, kept for kernels that differ in what they make of them.
 
-    Parameters
-    ----------
-    points
-        All points, in the type that the values are to have.
-    room
-        Bytes for the statistics.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import RBF, Gram
-    >>> from mercer.points import Points
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> kept = Statistics(Points(X), 10_000)
-    >>> kept.values(Gram(RBF(2.0), X)).round(3)
-    array([[1.   , 0.882, 0.325],
-           [0.882, 1.   , 0.607],
-           [0.325, 0.607, 1.   ]])
+    The points are in the type that the values are to have; `room` is what the statistics may take, in bytes.
     """
 
     def __init__(self, points: Points, room: int) -> None:

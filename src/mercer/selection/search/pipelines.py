@@ -24,13 +24,7 @@ Task = tuple[Any, Any]  # an engine and its task; None and a cell to be fitted b
 
 
 class Pipelines:
-    """The cells of a search whose estimator is a pipeline.
-
-    Parameters
-    ----------
-    cv
-        The search.
-    """
+    """The cells of a search whose estimator is a pipeline."""
 
     def __init__(self, cv: CrossValidation) -> None:
         self.cv = cv

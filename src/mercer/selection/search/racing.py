@@ -26,18 +26,9 @@ _CLASS_SAMPLES = 8  # of a round, for each fold and class
 
 
 def search(cv: CrossValidation, metric: Any, exhaustive: bool, by_values: bool) -> None:
-    """Evaluate the cells of a search, in rounds of folds.
+    """Evaluate the cells of a search, in rounds of folds; the metric decides which candidates go on.
 
-    Parameters
-    ----------
-    cv
-        The search, which keeps the outcomes.
-    metric
-        What decides which candidates go on.
-    exhaustive
-        Whether all of them do.
-    by_values
-        Whether the scorer looks at nothing but predictions, so that precomputed values can answer it.
+    `by_values` says that the scorer looks at nothing but predictions, so that precomputed values can answer it.
     """
     engine = next((kind(cv) for kind in _ENGINES if by_values and kind.can(cv)), None)
     cv.plan = f"{type(cv.estimator).__name__} is fitted to every cell by itself." if engine is None else engine.plan
@@ -124,14 +115,7 @@ class _RunningTasks:
 class Race:
     """Folds one after the other while candidates are left behind, then all that remain.
 
-    Parameters
-    ----------
-    cv
-        The search.
-    metric
-        What decides: "score", or the name of one of several metrics. Anything else ends no candidate early.
-    exhaustive
-        Whether every candidate sees every fold.
+    What decides is `metric`: "score", or the name of one of several. Anything else ends no candidate early.
     """
 
     def __init__(self, cv: CrossValidation, metric: Any, exhaustive: bool) -> None:
@@ -153,8 +137,8 @@ class Race:
 
     def _still(self, alive: list[int], folds: list[int]) -> list[int]:
         """Return the candidates that are not hopeless after some folds."""
-        scores = np.array([[self._score(c, f) for f in folds] for c in alive])
-        means = scores.mean(axis=1)
+        outcomes = self.cv.outcomes
+        means = np.array([[outcomes[c, f].score(self.metric) for f in folds] for c in alive]).mean(axis=1)
         if not np.isfinite(means).any():
             return alive
         best = int(np.nanargmax(means))
@@ -163,28 +147,12 @@ class Race:
             return alive
         return [c for c, mean in zip(alive, means, strict=True) if mean >= means[best] - _HOPELESS * noise]
 
-    def _score(self, candidate: int, fold: int) -> float:
-        return self.cv.outcomes[candidate, fold].score(self.metric)
-
 
 # -- successive halving: all candidates on few samples, the best third on three times as many --------------
 
 
 class Halving:
-    """The rounds of a search that begins with few samples.
-
-    Parameters
-    ----------
-    cv
-        The search.
-    metric
-        What decides which candidates go on.
-
-    Attributes
-    ----------
-    samples, candidates
-        How many of each there were in every round.
-    """
+    """The rounds of a search that begins with few samples; `samples` and `candidates` count those of every round."""
 
     def __init__(self, cv: CrossValidation, metric: Any) -> None:
         self.cv, self.metric = cv, metric
@@ -262,9 +230,14 @@ def nested(y: Any, n: int, by_class: bool, seed: int = 0) -> np.ndarray:
     order = np.random.default_rng(seed).permutation(n)
     if not by_class:
         return order
-    _, codes = np.unique(np.asarray(y)[order], return_inverse=True)
-    place = np.empty(n)
-    for code in range(int(codes.max()) + 1):
-        own = np.flatnonzero(codes == code)
-        place[own] = (np.arange(len(own)) + 0.5) / len(own)
-    return order[np.argsort(place, kind="stable")]
+    codes = np.unique(np.asarray(y), return_inverse=True)[1]
+    place = (places(codes, order) + 0.5) / np.bincount(codes)[codes]
+    return order[np.argsort(place[order], kind="stable")]
+
+
+def places(codes: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return the place of each sample among those of its class, in an order of all."""
+    counts, place = np.bincount(codes), np.empty(len(codes), np.intp)
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    place[by_class] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return place

@@ -36,13 +36,7 @@ Task = tuple[Kernel, dict[int, list[int]]]
 
 
 class Ridges:
-    """The cells of a search whose estimator is `KernelRidge`.
-
-    Parameters
-    ----------
-    cv
-        The search.
-    """
+    """The cells of a search whose estimator is `KernelRidge`."""
 
     races = False  # all alphas cost little more than one: nothing is gained by leaving some
 

@@ -6,6 +6,7 @@ import numbers
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_method_params, _num_samples, column_or_1d, indexable
 
 from mercer.estimators.shared.classes import as_given
-from mercer.estimators.shared.parameters import positive
+from mercer.estimators.shared.parameters import positive, with_parameters
 from mercer.machine.budget import Budget
 from mercer.machine.warn import warn
 from mercer.selection.search.cross_validation import CrossValidation, Outcome, fill_failed, require_for_search, within
@@ -28,6 +29,7 @@ from mercer.selection.search.grids import candidates
 from mercer.selection.search.racing import Halving, search
 
 
+@with_parameters
 class KernelSearchCV(GridSearchCV):
     """Choose kernel and penalty by cross-validation (M14), as scikit-learn's GridSearchCV does, in far less time.
 
@@ -114,38 +116,21 @@ class KernelSearchCV(GridSearchCV):
         "halving": ["boolean"],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        kernels: Any = None,
-        param_grid: Any = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: Any = True,
-        exhaustive: bool = False,
-        halving: bool = False,
-        time_limit: float | None = None,
-        verbose: int = 0,
-        budget: int | float | str | None = None,
-        n_jobs: int | None = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.kernels = kernels
-        self.param_grid = param_grid
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.exhaustive = exhaustive
-        self.halving = halving
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.budget = budget
-        self.n_jobs = n_jobs
-        self.error_score = error_score
-        self.return_train_score = return_train_score
+    estimator: Any
+    kernels: Any = None
+    param_grid: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: Any = None
+    refit: Any = True
+    exhaustive: bool = False
+    halving: bool = False
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    n_jobs: int | None = None
+    error_score: Any = np.nan
+    return_train_score: bool = False
 
     # -- fit --------------------------------------------------------------------------------------------
 

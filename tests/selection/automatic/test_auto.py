@@ -39,10 +39,9 @@ from mercer import (
 )
 from mercer.points.sets import sequences
 from mercer.selection.automatic import search as auto_search
-from mercer.selection.automatic.kernels import HEAVY, LIGHT, given_kernels, kernel_list, look_at
+from mercer.selection.automatic.candidates import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
 from mercer.selection.automatic.models import conformal_quantiles
-from mercer.selection.automatic.search import folds, sample
-from mercer.selection.automatic.strings import mixed_list, tabulated
+from mercer.selection.automatic.search import folds, sample, tabulated
 from mercer.selection.search.racing import Race
 from strings_table import notes
 

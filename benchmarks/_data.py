@@ -1,34 +1,50 @@
-"""The problems of `svm.py`: real data from the folder in `MERCER_DATA`, and made data."""
+"""The data of the programs: real data from the folder in `MERCER_DATA`, and made data."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from _harness import file
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification, make_friedman1
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
+# gamma and alpha of each set of `ridge.py`
+DATA = {"pol": (0.05, 1e-2), "kin40k": (0.1, 1e-3), "keggundirected": (0.01, 1e-2)}
 QUICK = 1_200  # rows of a trial run
 
 
-class Missing(Exception):
-    """The data of a row is not on this machine."""
-
-
 @dataclass
-class Problem:
-    """Data in float64 and the parameters that every contender gets."""
+class Sample:
+    """Training and test rows, in float64."""
 
     X: np.ndarray
     y: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
+
+    def first(self, n: int) -> Sample:
+        """Return the same with fewer training rows."""
+        return Sample(self.X[:n], self.y[:n], self.X_test, self.y_test)
+
+
+@dataclass
+class Table(Sample):
+    """Standardised rows, and the parameters that every contender of `ridge.py` gets."""
+
+    name: str
+    gamma: float
+    alpha: float = 1.0
+
+
+@dataclass
+class Problem(Sample):
+    """Data and the parameters that every contender of `svm.py` gets."""
+
     model: str = "SVC"
     params: dict[str, Any] = field(default_factory=dict)
 
@@ -44,17 +60,6 @@ class Problem:
             "degree": self.params.get("degree", 3),
             "coef0": self.params.get("coef0", 0.0),
         }
-
-
-def file(name: str) -> Path:
-    """Return the path of a data file; raise Missing, with the reason, where there is none."""
-    folder = os.environ.get("MERCER_DATA")
-    if not folder:
-        raise Missing("MERCER_DATA is not set")
-    path = Path(folder) / name
-    if not path.exists():
-        raise Missing(f"{path} is missing")
-    return path
 
 
 def a9a() -> Problem:
@@ -157,3 +162,41 @@ def load(name: str, quick: bool = False) -> Problem:
     if problem.model != "LinearSVC":
         problem.params.setdefault("gamma", float(1.0 / (problem.X.shape[1] * problem.X.var())))
     return problem
+
+
+# -- regression -------------------------------------------------------------------------------------------
+
+
+def table(name: str) -> Table:
+    """Return one of the regression sets."""
+    data = np.load(file(f"{name}.npz"))
+    X, y, test = data["X"].astype(float), data["y"].astype(float).ravel(), data["test"].astype(bool)
+    X = (X - X[~test].mean(axis=0)) / np.maximum(X[~test].std(axis=0), 1e-12)
+    y = (y - y[~test].mean()) / y[~test].std()
+    gamma, alpha = DATA[name]
+    return Table(np.ascontiguousarray(X[~test]), y[~test], X[test], y[test], name, gamma, alpha)
+
+
+def logistic_data(n: int = 10_000) -> Table:
+    """Return two classes that overlap, made as for `svm.py`."""
+    whole = made(n)
+    return Table(whole.X, whole.y, whole.X_test, whole.y_test, "made data", 1 / 30)
+
+
+def friedman(n: int, test: int, d: int = 5) -> Sample:
+    """Return Friedman's first function of d features, five of which matter, with noise of deviation 1."""
+    X, y = make_friedman1(n + test, n_features=d, noise=1.0, random_state=0)
+    y = (y - y[:n].mean()) / y[:n].std()
+    return Sample(X[:n], y[:n], X[n:], y[n:])
+
+
+def sample(name: str, n: int) -> Sample:
+    """Return n training rows, drawn at random, and all test rows of one of the regression sets, by its fixed mask."""
+    data = np.load(file(f"{name}.npz"))
+    X, y, test = data["X"].astype(float), data["y"].astype(float).ravel(), data["test"].astype(bool)
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(~test))[:n]
+    center, unit = X[rows].mean(axis=0), np.maximum(X[rows].std(axis=0), 1e-12)
+    middle, height = y[rows].mean(), y[rows].std()
+    return Sample(
+        (X[rows] - center) / unit, (y[rows] - middle) / height, (X[test] - center) / unit, (y[test] - middle) / height
+    )

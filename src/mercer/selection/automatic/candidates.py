@@ -1,9 +1,10 @@
-"""Kernels that are worth trying on a matrix of numbers, and why."""
+"""Kernels that are worth trying on rows of numbers and strings, and why: where candidates are proposed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,15 @@ from scipy import sparse
 from mercer.kernels import (
     RBF,
     Cosine,
+    GappedKmers,
     Kernel,
     Laplacian,
     Linear,
     Matern,
     Polynomial,
+    Spectrum,
+    TextNGrams,
+    WeightedDegree,
     parse_kernel,
 )
 from mercer.points import Block, Points
@@ -24,6 +29,8 @@ from mercer.selection.search.grids import scales
 
 _UNEQUAL_UNITS = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
 _SPARSE_SHARE = 0.9  # share of zeros from which on rows are compared by their directions, too
+_JOINED_FAMILIES = 4  # kernels of strings, beyond which each is joined with the numbers at one scale instead of three
+_LETTER_PAIRS = 4e11  # that gapped k-mers of all rows may compare: some 4 seconds, at 1e11 pairs a second
 _SAMPLE_ROWS = 300  # rows whose distances are looked at
 HEAVY, LIGHT = "RBF, categories weigh more", "RBF, categories weigh less"
 REASONS = {
@@ -41,23 +48,11 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel to try.
-
-    Attributes
-    ----------
-    kernel
-        The kernel.
-    family
-        What it has in common with its neighbours at other scales.
-    scale
-        Its scale; NaN where it has none.
-    make
-        Gives the kernel of this family at another scale; None where there is none.
-    """
+    """A kernel to try; `make` gives the kernel of its family at another scale, where there is one."""
 
     kernel: Kernel
-    family: str
-    scale: float = float("nan")
+    family: str  # what it has in common with its neighbours at other scales
+    scale: float = float("nan")  # NaN where it has none
     make: Callable[[float], Kernel] | None = field(default=None, compare=False, repr=False)
 
     def at(self, scale: float) -> Candidate:
@@ -87,18 +82,10 @@ class Look:
 def look_at(
     X: Any, categories: Sequence[int] = (), encoded: bool = False, strings: Sequence[tuple[int, str]] = ()
 ) -> Look:
-    """Return what X looks like.
+    """Return what a matrix looks like: dense, sparse, or of objects where some columns hold strings.
 
-    Parameters
-    ----------
-    X
-        A matrix, dense or sparse; of objects where there are strings.
-    categories
-        Its columns that stand for categories.
-    encoded
-        Whether distances mean something already, so that deviations are not to be made equal.
-    strings
-        Its columns that hold strings, and what they hold. The others are looked at as if they were all.
+    `encoded` says that distances mean something already, so that deviations are not to be made equal. Beside columns of
+    strings the others are looked at as if they were all.
     """
     if strings:
         X, kept = numbers_of(X, strings)
@@ -132,6 +119,13 @@ def _distinct(X: np.ndarray) -> int:
 
 
 # -- the list ---------------------------------------------------------------------------------------------
+
+
+def proposed(look: Look, X: Any, rows: np.ndarray, kernels: Any = None) -> list[Candidate]:
+    """Return the kernels to try: those that a user names, or what suits the data, judged by some rows."""
+    if kernels is not None:
+        return given_kernels(kernels, X[rows])
+    return mixed_list(look, X) if look.strings else kernel_list(look, X[rows])
 
 
 def kernel_list(look: Look, X: Any) -> list[Candidate]:
@@ -216,6 +210,82 @@ def _square(X: Any) -> float:
 def _short(value: float) -> float:
     """Three digits: a scale that one can read."""
     return float(f"{value:.3g}")
+
+
+# -- strings: kernels of these, of the numbers beside them, and of both ----------------------------------
+
+
+def mixed_list(look: Look, Z: np.ndarray) -> list[Candidate]:
+    """Return the kernels to try on rows of numbers and strings: of the strings, of the numbers, and of both.
+
+    A row has the value 1 with itself in each of them, so that numbers and strings weigh the same in a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.array([["to be"], ["or not"]], dtype=object)
+    >>> [c.family for c in mixed_list(look_at(Z, strings=[(0, "text")]), Z)]
+    ['words', 'letters', 'words and letters']
+    """
+    matrix, numbers = numbers_of(Z, look.strings)
+    of_numbers = kernel_list(look, matrix) if numbers else []
+
+    def on(candidate: Candidate) -> Candidate:
+        make = candidate.make
+        wider = None if make is None else lambda s: make(s).on(numbers)
+        return Candidate(candidate.kernel.on(numbers), candidate.family, candidate.scale, wider)
+
+    both: list[Candidate] = []
+    of_strings = _of_strings(Z, dict(look.strings))
+    smooth = [c for c in of_numbers if c.family == "RBF"]
+    smooth = smooth[1:7:2] if len(of_strings) <= _JOINED_FAMILIES else smooth[3:4]
+    for family, kernel in of_strings.items():
+        both.append(Candidate(kernel, family))
+        for name, join in (("RBF + ", _mean), ("RBF x ", _product)):
+            for c in smooth:
+
+                def make(s: float, k: Kernel = kernel, join: Any = join, c: Candidate = c) -> Any:
+                    return join(c.at(s).kernel.on(numbers), k)
+
+                both.append(Candidate(make(c.scale), name + family, c.scale, make))
+    return [*both, *map(on, of_numbers)]
+
+
+def _mean(k: Kernel, other: Kernel) -> Kernel:
+    return 0.5 * k + 0.5 * other
+
+
+def _product(k: Kernel, other: Kernel) -> Kernel:
+    return k * (0.5 + 0.5 * other)
+
+
+def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
+    """Return kernels of the columns of strings, each the mean of one kernel for every column, by what they count.
+
+    All texts are compared in one way and all sequences in one, so that more columns make no longer list.
+    """
+    lengths = [np.array(list(map(len, Z[:, i]))) for i, kind in strings.items() if kind == "sequence"]
+    gaps = ((8, 2), (10, 4), (12, 6)) if all(float(one.sum()) ** 2 <= _LETTER_PAIRS for one in lengths) else ()
+    bases: list[tuple[str, Kernel]] = [(f"{g - m}-mers with {m} gaps", GappedKmers(g, m).normalized()) for g, m in gaps]
+    bases = bases or [(f"{k}-mers", Spectrum(k).normalized()) for k in (4, 6, 8)]
+    if all(len(np.unique(one[one > 0])) == 1 for one in lengths):  # so that a place may mean the same in all of them
+        bases.insert(0, ("runs of letters at a place", WeightedDegree(8, shift=2).normalized()))
+    words, letters = TextNGrams((1, 2)), TextNGrams(None, (2, 5))
+    each: dict[str, list[tuple[str, Kernel]]] = {
+        "text": [("words", words), ("letters", letters), ("words and letters", _mean(words, letters))],
+        "sequence": bases,
+    }
+    present = list(dict.fromkeys(strings.values()))
+    kernels: dict[str, Kernel] = {}
+    for ways in product(*(each[kind] for kind in present)):
+        chosen = dict(zip(present, ways, strict=True))
+        # Words are weighted once, by all rows, so that all folds share a kernel.
+        first, *others = (chosen[kind][1].on([place]).resolve(Z) for place, kind in strings.items())
+        total = first * (1.0 / len(strings)) if others else first
+        for other in others:
+            total = total + other * (1.0 / len(strings))
+        kernels[", ".join(name for name, _ in chosen.values())] = total
+    return kernels
 
 
 # -- kernels that a user names ----------------------------------------------------------------------------
