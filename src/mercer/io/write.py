@@ -272,7 +272,7 @@ class Writer(DataWriter):
         stack = [(kernel, path)]
         while stack:
             whole, where = stack[-1]
-            parts = [(part, f"{where}.{key}") for key, part in whole._children().items()]
+            parts = [(part, f"{where}.{key}") for key, part in whole.children().items()]
             new = [(part, there) for part, there in parts if id(part) not in self._known]
             if new:
                 stack += new

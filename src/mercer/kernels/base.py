@@ -66,7 +66,7 @@ class Kernel(ABC):
     def _proof(self) -> Proof:
         """Return why the kernel is positive semidefinite: `_because`, given the proofs of its parts."""
         rule, reason, *own = self._because
-        parts = () if own else tuple(part.proof() for part in self._children().values())
+        parts = () if own else tuple(part.proof() for part in self.children().values())
         return Proof(self, rule, reason, parts, *own)  # type: ignore[arg-type]
 
     def _validate(self) -> None:
@@ -153,7 +153,7 @@ class Kernel(ABC):
         return self if self.resolved else self._resolve(Points.of(X))
 
     def _resolve(self, points: Points) -> Kernel:
-        parts = {name: part for name, part in self._children().items() if not part.resolved}
+        parts = {name: part for name, part in self.children().items() if not part.resolved}
         seen = self._seen(points) if parts else points
         return self.replace(**{name: part._resolve(seen) for name, part in parts.items()})
 
@@ -165,7 +165,7 @@ class Kernel(ABC):
     def _params(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
-    def _children(self) -> dict[str, Kernel]:
+    def children(self) -> dict[str, Kernel]:
         """Return the parameters that are kernels themselves."""
         return {name: value for name, value in self._params().items() if isinstance(value, Kernel)}
 
@@ -210,7 +210,7 @@ class Kernel(ABC):
         return self
 
     def __sklearn_clone__(self) -> Self:
-        parts = {name: part.__sklearn_clone__() for name, part in self._children().items()}
+        parts = {name: part.__sklearn_clone__() for name, part in self.children().items()}
         return type(self)(**{**self._params(), **parts})
 
     def __eq__(self, other: object) -> bool:

@@ -219,7 +219,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             places = list(range(width))[chosen] if isinstance(chosen, slice) else list(chosen)
             fine = all(isinstance(i, int) and -width <= i < width for i in places)
             return On(kernel.base, self._called([i % width for i in places])) if fine else kernel
-        parts = kernel._children()
+        parts = kernel.children()
         if not parts or isinstance(kernel, Composed):  # after a map there are no columns of the table
             return kernel
         return kernel.replace(**{name: self.named(part) for name, part in parts.items()})

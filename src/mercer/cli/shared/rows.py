@@ -275,7 +275,7 @@ def placed(kernel: Any, encoder: Any, source: str) -> Any:
         return On(kernel.base, [i for name in wanted for i in made[name]])
     if not isinstance(kernel, Kernel):
         return kernel
-    parts = kernel._children()
+    parts = kernel.children()
     return kernel.replace(**{name: placed(part, encoder, source) for name, part in parts.items()}) if parts else kernel
 
 

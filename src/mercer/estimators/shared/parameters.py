@@ -182,7 +182,7 @@ def _is_raw(k: Kernel) -> bool:
 
 
 def _leaves(k: Kernel) -> Any:
-    parts = () if isinstance(k, _RAW) else k._children().values()
+    parts = () if isinstance(k, _RAW) else k.children().values()
     if not parts:
         yield k
     for part in parts:

@@ -247,7 +247,7 @@ def tabulated(
     def put(k: Kernel) -> Kernel:
         if isinstance(k, On) and isinstance(k.columns, list | tuple) and set(k.columns) <= set(strings):
             return On(Tabulated(k.base, tables.setdefault(k, KernelValues(k, points, limit))), list(k.columns[:1]))
-        parts = k._children()
+        parts = k.children()
         return k.replace(**{name: put(part) for name, part in parts.items()}) if parts else k
 
     same = [put(k) for k in kernels]

@@ -199,13 +199,13 @@ def spread_scales(kernel: Kernel, points: Points) -> Kernel:
 def _spread(kernel: Kernel, points: Points) -> Kernel:
     if isinstance(kernel, Radial):
         return kernel.replace(scale=[float(kernel.scale)] * points.width) if np.isscalar(kernel.scale) else kernel  # type: ignore[arg-type]
-    parts = kernel._children()
+    parts = kernel.children()
     seen = kernel._seen(points) if parts else points
     return kernel.replace(**{name: _spread(part, seen) for name, part in parts.items()})
 
 
 def _has_scales(kernel: Kernel) -> bool:
-    return isinstance(kernel, Radial) or any(map(_has_scales, kernel._children().values()))
+    return isinstance(kernel, Radial) or any(map(_has_scales, kernel.children().values()))
 
 
 def _apart(kernel: Kernel, noise: Any, share: float) -> np.ndarray:
