@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "engine.hpp"
-#include "names.hpp"
+#include "engine/engine.hpp"
+#include "sequences/names.hpp"
 
 namespace mercer {
 namespace {

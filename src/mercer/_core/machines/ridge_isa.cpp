@@ -1,7 +1,7 @@
 // What ridge regression asks of the core, for one instruction set: this file is compiled once per MERCER_ISA.
 #include "ridge.hpp"
 
-#include "simd.hpp"
+#include "../engine/simd.hpp"
 
 namespace mercer::MERCER_ISA {
 

@@ -1,7 +1,7 @@
 // Looks at the rows of a linear model for one instruction set: this file is compiled once per MERCER_ISA.
 #include "linear.hpp"
 
-#include "simd.hpp"
+#include "../engine/simd.hpp"
 
 namespace mercer::MERCER_ISA {
 

@@ -1,5 +1,5 @@
 // Python bindings of counts of shortest paths. The call releases the GIL and runs on one thread.
-#include "bindings.hpp"
+#include "../bindings.hpp"
 
 #include <nanobind/stl/optional.h>
 

@@ -1,5 +1,5 @@
 // Python bindings of the looks at a linear model's rows. Every call releases the GIL and runs on one thread.
-#include "bindings.hpp"
+#include "../bindings.hpp"
 
 #include <nanobind/stl/optional.h>
 

@@ -1,5 +1,5 @@
 // Python bindings of SMO. Every call releases the GIL and runs on one thread.
-#include "bindings.hpp"
+#include "../bindings.hpp"
 
 #include "smo.hpp"
 

@@ -1,5 +1,5 @@
 // Python bindings of what kernels of strings ask of the core. A call releases the GIL and runs on one thread.
-#include "bindings.hpp"
+#include "../bindings.hpp"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // Python bindings of what ridge regression asks of the core. A call releases the GIL and runs on one thread.
-#include "bindings.hpp"
+#include "../bindings.hpp"
 
 #include <initializer_list>
 

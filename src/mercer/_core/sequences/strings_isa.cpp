@@ -1,8 +1,8 @@
 // What kernels of strings ask of the core, for one instruction set: this file is compiled once per MERCER_ISA.
 #include "strings.hpp"
 
-#include "math.hpp"
-#include "simd.hpp"
+#include "../engine/math.hpp"
+#include "../engine/simd.hpp"
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #endif

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "statistics.hpp"
+#include "../engine/statistics.hpp"
 
 #if defined(__linux__)
 #include <sys/mman.h>
