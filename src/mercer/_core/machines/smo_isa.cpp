@@ -701,22 +701,6 @@ Steps part(const T* K, Variables v, const std::int32_t* at, i64 count, double to
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
-#define MERCER_JOIN2(a, b) a##b
-#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
-template <>
-const Smo<float>& MERCER_JOIN(smo_, MERCER_ISA)<float>() {
-  static const Smo<float> table{MERCER_ISA::solve<float>, MERCER_ISA::batch<float>, MERCER_ISA::pair<float>, MERCER_ISA::part<float>,
-                               MERCER_ISA::add_rows<float>};
-  return table;
-}
-template <>
-const Smo<double>& MERCER_JOIN(smo_, MERCER_ISA)<double>() {
-  static const Smo<double> table{MERCER_ISA::solve<double>, MERCER_ISA::batch<double>, MERCER_ISA::pair<double>, MERCER_ISA::part<double>,
-                               MERCER_ISA::add_rows<double>};
-  return table;
-}
-const Selection& MERCER_JOIN(selection_, MERCER_ISA)() {
-  static const Selection table{MERCER_ISA::select, MERCER_ISA::offsets};
-  return table;
-}
+MERCER_TABLES(Smo, solve<T>, batch<T>, pair<T>, part<T>, add_rows<T>)
+MERCER_TABLE(Selection, select, offsets)
 }  // namespace mercer
