@@ -13,7 +13,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --quiet --disable-pip-version-check
-CORE := CMakeLists.txt $(wildcard cmake/*.cmake src/mercer/_core/*.cpp src/mercer/_core/*.hpp)
+CORE := CMakeLists.txt $(wildcard cmake/*.cmake src/mercer/_core/*.?pp src/mercer/_core/*/*.?pp)
 PYTEST := --doctest-modules -n $(WORKERS)
 
 # The install is editable: Python files are read from src/, so that only the files named in CORE (and

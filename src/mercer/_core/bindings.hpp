@@ -1,4 +1,5 @@
-// What the Python bindings share: the parts that module.cpp puts together, arrays of NumPy, and how a call is refused.
+// What the Python bindings share: arrays of NumPy, how a call is refused, and the instruction set in use. Every call that
+// computes runs on one thread, most of them without the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,24 +8,45 @@
 #include <stdexcept>
 #include <string>
 
+#include "isa.hpp"
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace mercer {
 
-template <class T>
-using Array = nb::ndarray<const T, nb::numpy, nb::device::cpu, nb::c_contig>;
-template <class T>
-using Output = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig>;
+template <class T, class... Shape>
+using Output = nb::ndarray<T, nb::numpy, nb::device::cpu, nb::c_contig, Shape...>;
+template <class T, class... Shape>
+using Array = Output<const T, Shape...>;
+
+// The name of an argument that is never converted: a copy would take what is written to it with it.
+inline auto operator""_array(const char* name, std::size_t) { return nb::arg(name).noconvert(); }
+
+using WithoutGIL = nb::call_guard<nb::gil_scoped_release>;
 
 inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-void bind_linear(nb::module_& module, const std::string& isa);
-void bind_paths(nb::module_& module);
-void bind_ridge(nb::module_& module, const std::string& isa);
-void bind_smo(nb::module_& module, const std::string& isa);
-void bind_strings(nb::module_& module, const std::string& isa);
+// The widest instruction set that both this binary and this processor have; MERCER_ISA asks for a narrower one.
+const std::string& isa();
+
+template <class Table>
+const Table& table() {
+#if defined(MERCER_X86_DISPATCH)
+  static const Table& chosen = isa() == "avx512" ? table_avx512<Table>()
+                               : isa() == "avx2" ? table_avx2<Table>()
+                                                 : table_baseline<Table>();
+  return chosen;
+#else
+  return table_baseline<Table>();
+#endif
+}
+
+// The rooms of the module.
+void bind_engine(nb::module_& module);
+void bind_machines(nb::module_& module);
+void bind_sequences(nb::module_& module);
 
 }  // namespace mercer

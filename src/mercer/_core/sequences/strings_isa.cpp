@@ -1,8 +1,8 @@
 // What kernels of strings ask of the core, for one instruction set: this file is compiled once per MERCER_ISA.
 #include "strings.hpp"
 
-#include "math.hpp"
-#include "simd.hpp"
+#include "../engine/math.hpp"
+#include "../engine/simd.hpp"
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -172,7 +172,7 @@ inline Mask letters_at(const Sequences& s, i64 j) {
 // al., 2002). `table` has K'_l(i - 1, j) of l = 1, ..., p - 1. What a row carries along lies in registers where P is p, in
 // memory where P is 0.
 template <int P>
-void subsequences(const Sequences& s) {
+bool subsequences(const Sequences& s) {
   const i64 p = P ? P : i64(s.parameters[0]);
   const D decay = splat<double>(s.parameters[1]), square = decay * decay;
   const bool blended = s.parameters[2] != 0;
@@ -193,7 +193,7 @@ void subsequences(const Sequences& s) {
   for (i64 i = 0; i < s.most * (p - 1) * W; ++i) table[i] = 0;
   D total{};
   for (i64 i = 0; i < s.count; ++i) {
-    step(*s.watch, s.most * p);
+    if (!step(*s.watch, s.most * p)) return false;
     for (i64 l = 0; l < 2 * p; ++l) set(l, splat<double>(l == 0 ? 1.0 : 0.0));  // K'_0 is 1
     const Mask letter = splat_bits<double>(s.left[i]);
     for (i64 j = 0; j < s.most; ++j) {
@@ -213,9 +213,10 @@ void subsequences(const Sequences& s) {
     }
   }
   store<double>(s.out, total);
+  return true;
 }
 
-void subsequences(const Sequences& s) {
+bool subsequences(const Sequences& s) {
   switch (i64(s.parameters[0])) {
     case 1: return subsequences<1>(s);
     case 2: return subsequences<2>(s);
@@ -229,7 +230,7 @@ void subsequences(const Sequences& s) {
 
 // The logarithm of the sum over all local alignments of exp(beta score) (Saigo et al., 2004). The sums are divided by
 // 1e200 whenever they exceed it.
-void local_alignments(const Sequences& s) {
+bool local_alignments(const Sequences& s) {
   const D match = splat<double>(s.parameters[0]), mismatch = splat<double>(s.parameters[1]);
   const D open = splat<double>(s.parameters[2]), extend = splat<double>(s.parameters[3]);
   const D large = splat<double>(1e200);
@@ -237,7 +238,7 @@ void local_alignments(const Sequences& s) {
   for (i64 i = 0; i < 3 * s.most * W; ++i) sums[i] = 0;
   D total{}, one = splat<double>(1.0), divided{};
   for (i64 i = 0; i < s.count; ++i) {
-    step(*s.watch, s.most);
+    if (!step(*s.watch, s.most)) return false;
     const Mask letter = splat_bits<double>(s.left[i]);
     D diagonal{}, beside{}, along{};  // sums at (i - 1, j - 1), pairs and vertical gaps at (i, j - 1), horizontal ones
     for (i64 j = 0; j < s.most; ++j) {
@@ -265,10 +266,11 @@ void local_alignments(const Sequences& s) {
     }
   }
   store<double>(s.out, log<double>(one + total) + divided * splat<double>(460.51701859880913680));
+  return true;
 }
 
 // The score of the best local alignment (Smith and Waterman, 1981), with affine gaps (Gotoh, 1982).
-void best_alignment(const Sequences& s) {
+bool best_alignment(const Sequences& s) {
   const D match = splat<double>(s.parameters[0]), mismatch = splat<double>(s.parameters[1]);
   const D open = splat<double>(s.parameters[2]), extend = splat<double>(s.parameters[3]);
   const D never = splat<double>(-1e300);
@@ -279,7 +281,7 @@ void best_alignment(const Sequences& s) {
   }
   D top{};
   for (i64 i = 0; i < s.count; ++i) {
-    step(*s.watch, s.most);
+    if (!step(*s.watch, s.most)) return false;
     const Mask letter = splat_bits<double>(s.left[i]);
     D diagonal{}, beside{}, along = never;
     for (i64 j = 0; j < s.most; ++j) {
@@ -296,15 +298,16 @@ void best_alignment(const Sequences& s) {
     }
   }
   store<double>(s.out, top);
+  return true;
 }
 
 // The least number of letters to insert, delete or replace (Levenshtein, 1966).
-void edits(const Sequences& s) {
+bool edits(const Sequences& s) {
   const D one = splat<double>(1.0);
   double* row = s.work;  // distances of the first i letters to the first j, j = 0, ..., most
   for (i64 j = 0; j <= s.most; ++j) store<double>(row + j * W, splat<double>(double(j)));
   for (i64 i = 0; i < s.count; ++i) {
-    step(*s.watch, s.most);
+    if (!step(*s.watch, s.most)) return false;
     const Mask letter = splat_bits<double>(s.left[i]);
     D diagonal = load<double>(row), beside = splat<double>(double(i + 1));
     store<double>(row, beside);
@@ -317,6 +320,7 @@ void edits(const Sequences& s) {
     }
   }
   for (int k = 0; k < W; ++k) s.out[k] = row[s.lengths[k] * W + k];
+  return true;
 }
 
 // A number v 2^e of any size: v from 1 to 2, e whole.
@@ -335,7 +339,7 @@ inline Wide wide(D v, D e) {
 
 // The logarithm of the sum over all alignments of two series of the product of local kernel values (Cuturi, 2011). Sums of
 // neighbouring cells may be far apart, so that each has a power of two of its own.
-void align(const Series& s) {
+bool align(const Series& s) {
   const Exponent<double> power(1, 0);
   const D never = splat<double>(-1e18);  // the exponent of nothing
   const D farthest = splat<double>(1e9);  // squared distances from which on a local value is as good as zero
@@ -345,7 +349,7 @@ void align(const Series& s) {
     store<double>(row + (2 * j + 1) * W, j ? never : D{});
   }
   for (i64 i = 0; i < s.count; ++i) {
-    step(*s.watch, s.most * (s.dimension + 8));  // a cell costs as much as 8 numbers of its places
+    if (!step(*s.watch, s.most * (s.dimension + 8))) return false;  // a cell costs as much as 8 numbers of its places
     Wide diagonal{load<double>(row), load<double>(row + W)}, beside{splat<double>(1.0), never};
     store<double>(row + W, never);
     for (i64 j = 0; j < s.most; ++j) {
@@ -372,18 +376,11 @@ void align(const Series& s) {
     const double* end = row + 2 * s.lengths[k] * W + k;
     s.out[k] = std::log(end[0]) + end[W] * 0.69314718055994530942;
   }
+  return true;
 }
 
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
-#define MERCER_JOIN2(a, b) a##b
-#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
-const Strings& MERCER_JOIN(strings_, MERCER_ISA)() {
-  static const Strings table{MERCER_ISA::bytes, MERCER_ISA::lanes<double>, MERCER_ISA::windows,
-                             {MERCER_ISA::subsequences, MERCER_ISA::local_alignments, MERCER_ISA::best_alignment,
-                              MERCER_ISA::edits},
-                             MERCER_ISA::align};
-  return table;
-}
+MERCER_TABLE(Strings, bytes, lanes<double>, windows, {subsequences, local_alignments, best_alignment, edits}, align)
 }  // namespace mercer

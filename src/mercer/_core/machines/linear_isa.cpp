@@ -1,7 +1,7 @@
 // Looks at the rows of a linear model for one instruction set: this file is compiled once per MERCER_ISA.
 #include "linear.hpp"
 
-#include "simd.hpp"
+#include "../engine/simd.hpp"
 
 namespace mercer::MERCER_ISA {
 
@@ -347,16 +347,5 @@ LinearWorst proof(const LinearData<T>& data, const LinearProof& p, i64 first, i6
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
-#define MERCER_JOIN2(a, b) a##b
-#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
-template <>
-const Linear<float>& MERCER_JOIN(linear_, MERCER_ISA)<float>() {
-  static const Linear<float> table{MERCER_ISA::sweep<float>, MERCER_ISA::proof<float>};
-  return table;
-}
-template <>
-const Linear<double>& MERCER_JOIN(linear_, MERCER_ISA)<double>() {
-  static const Linear<double> table{MERCER_ISA::sweep<double>, MERCER_ISA::proof<double>};
-  return table;
-}
+MERCER_TABLES(Linear, sweep<T>, proof<T>)
 }  // namespace mercer

@@ -5,11 +5,9 @@
 // max(0, z) or its square times the cost of the row.
 #pragma once
 
-#include <cstdint>
+#include "../isa.hpp"
 
 namespace mercer {
-
-using i64 = std::int64_t;
 
 template <class T>
 struct LinearData {
@@ -59,12 +57,5 @@ struct Linear {
   LinearSums (*sweep)(const LinearData<T>&, const LinearSweep&, i64 first, i64 last);
   LinearWorst (*proof)(const LinearData<T>&, const LinearProof&, i64 first, i64 last);
 };
-
-template <class T>
-const Linear<T>& linear_baseline();
-template <class T>
-const Linear<T>& linear_avx2();
-template <class T>
-const Linear<T>& linear_avx512();
 
 }  // namespace mercer

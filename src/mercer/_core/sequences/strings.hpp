@@ -1,29 +1,27 @@
 // What kernels of strings ask of the core: sums over pairs of windows, and recurrences over pairs of letters.
 #pragma once
 
-#include <cstdint>
+#include "../isa.hpp"
 
 namespace mercer {
-
-using i64 = std::int64_t;
 
 // Diagonals of one right string that lie in adjacent bytes: as many as one instruction adds up.
 inline constexpr int diagonals = 8;
 // Empty rows above and below a batch, which diagonals that begin or end in it reach.
 inline constexpr int margin = 8;
 
-// Whom a long computation asks now and then whether it shall go on; a no is an exception.
+// Whom a long computation asks now and then whether it shall go on; after a no it returns false.
 struct Watch {
-  void (*ask)(const Watch&) = nullptr;
+  bool (*ask)(const Watch&) = nullptr;
   i64 done = 0;  // steps since the last question
 };
 // Steps, of some nanoseconds each, between two questions.
 inline constexpr i64 patience = i64(1) << 22;
 // Internal to each file: one compiled for a newer processor must not stand in for the others.
-static inline void step(Watch& watch, i64 steps) {
-  if ((watch.done += steps) < patience) return;
+[[nodiscard]] static inline bool step(Watch& watch, i64 steps) {
+  if ((watch.done += steps) < patience) return true;
   watch.done = 0;
-  watch.ask(watch);
+  return watch.ask(watch);
 }
 
 // One left string against a batch of right ones, `width / diagonals` of them. Row j of `right` has the letters j, ...,
@@ -74,12 +72,8 @@ struct Strings {
   int width = 0;  // bytes of a row of windows
   int lanes = 0;  // sequences of a batch
   void (*windows)(const Windows&);  // null where this instruction set has no table of 16 bytes
-  void (*recurrences[4])(const Sequences&);  // subsequences, local alignments, best local alignment, edits
-  void (*align)(const Series&);
+  bool (*recurrences[4])(const Sequences&);  // subsequences, local alignments, best local alignment, edits
+  bool (*align)(const Series&);
 };
-
-const Strings& strings_baseline();
-const Strings& strings_avx2();
-const Strings& strings_avx512();
 
 }  // namespace mercer

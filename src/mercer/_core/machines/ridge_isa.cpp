@@ -1,7 +1,7 @@
 // What ridge regression asks of the core, for one instruction set: this file is compiled once per MERCER_ISA.
 #include "ridge.hpp"
 
-#include "simd.hpp"
+#include "../engine/simd.hpp"
 
 namespace mercer::MERCER_ISA {
 
@@ -114,10 +114,5 @@ void resolvent(const Path& path, const double* q, i64 rows, double* squares, dou
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
-#define MERCER_JOIN2(a, b) a##b
-#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
-const Ridge& MERCER_JOIN(ridge_, MERCER_ISA)() {
-  static const Ridge table{MERCER_ISA::product, MERCER_ISA::resolvent};
-  return table;
-}
+MERCER_TABLE(Ridge, product, resolvent)
 }  // namespace mercer

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <queue>
 #include <utility>
 #include <vector>
 
-namespace mercer {
+#include "../isa.hpp"
 
-using i64 = std::int64_t;
+namespace mercer {
 
 // Several graphs in a row. Arcs are ordered by the node they start from; labels are numbered from 0 within a graph.
 struct Graphs {

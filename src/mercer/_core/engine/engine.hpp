@@ -7,12 +7,11 @@
 //   3. a consumer: store the strip, or multiply it into vectors and forget it.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-namespace mercer {
+#include "../isa.hpp"
 
-using i64 = std::int64_t;
+namespace mercer {
 
 // Sums over coordinates j of a function of (x_j, z_j).
 enum class Stat : int { dot, sqdist, l1, chi2, minimum, sqsum };
@@ -116,12 +115,5 @@ struct Engine {
   // The part of K v, each pair once, that the bands of rows first, first + step, ... contribute.
   void (*matvec_symmetric)(const Job<T>&, i64 first, i64 step, const T* v, i64 k, double* out);
 };
-
-template <class T>
-const Engine<T>& engine_baseline();
-template <class T>
-const Engine<T>& engine_avx2();
-template <class T>
-const Engine<T>& engine_avx512();
 
 }  // namespace mercer

@@ -5,11 +5,9 @@
 // sum(b) fixed (one group) or sum(p) and sum(m) fixed (two groups).
 #pragma once
 
-#include <cstdint>
+#include "../isa.hpp"
 
 namespace mercer {
-
-using i64 = std::int64_t;
 
 // The variables of a problem or of a block of it. F = Kb + q is the gradient of the smooth part.
 struct Variables {
@@ -78,15 +76,5 @@ struct Selection {
   // The multipliers with the smallest duality gap, and that gap.
   Offsets (*offsets)(const Variables&);
 };
-
-template <class T>
-const Smo<T>& smo_baseline();
-template <class T>
-const Smo<T>& smo_avx2();
-template <class T>
-const Smo<T>& smo_avx512();
-const Selection& selection_baseline();
-const Selection& selection_avx2();
-const Selection& selection_avx512();
 
 }  // namespace mercer

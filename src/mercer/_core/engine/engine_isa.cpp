@@ -282,24 +282,9 @@ void matvec_symmetric(const Job<T>& job, i64 first, i64 step, const T* v, i64 k,
   }
 }
 
-template <class T>
-const Engine<T>& engine() {
-  static const Engine<T> table{panel<T>, band_rows, even_chunk<T>, extent<T>, pack<T>, norms<T>,
-                               sparse_norms<T>, dense<T>, dense_symmetric<T>, matvec<T>, matvec_symmetric<T>};
-  return table;
-}
-
 }  // namespace mercer::MERCER_ISA
 
 namespace mercer {
-#define MERCER_JOIN2(a, b) a##b
-#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
-template <>
-const Engine<float>& MERCER_JOIN(engine_, MERCER_ISA)<float>() {
-  return MERCER_ISA::engine<float>();
-}
-template <>
-const Engine<double>& MERCER_JOIN(engine_, MERCER_ISA)<double>() {
-  return MERCER_ISA::engine<double>();
-}
+MERCER_TABLES(Engine, panel<T>, band_rows, even_chunk<T>, extent<T>, pack<T>, norms<T>, sparse_norms<T>, dense<T>,
+              dense_symmetric<T>, matvec<T>, matvec_symmetric<T>)
 }  // namespace mercer

@@ -1,11 +1,9 @@
 // What ridge regression asks of the core: products with a held triangle, and errors along a path of alphas.
 #pragma once
 
-#include <cstdint>
+#include "../isa.hpp"
 
 namespace mercer {
-
-using i64 = std::int64_t;
 
 // Rows `first` ... `first + rows - 1` of a symmetric matrix from column `first` on, `width` numbers apart: a multiple of
 // 16, the last ones zero. Values below the diagonal are zero and those on it halved, so that each value is read once for
@@ -32,9 +30,5 @@ struct Ridge {
   // (outputs, rows, alphas).
   void (*resolvent)(const Path&, const double* q, i64 rows, double* squares, double* values);
 };
-
-const Ridge& ridge_baseline();
-const Ridge& ridge_avx2();
-const Ridge& ridge_avx512();
 
 }  // namespace mercer
