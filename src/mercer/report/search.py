@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from mercer.machine.words import count
-from mercer.report.drawing.blocks import Figure, Figures, Prose, Section
-from mercer.report.drawing.scales import Bands, span
-from mercer.report.drawing.svg import STEPS, Chart, shade
-from mercer.report.drawing.words import clip, named, number, tick
+from mercer.report.blocks import Figure, Figures, Prose, Section, clip, named, number, tick
+from mercer.report.scales import Bands, span
+from mercer.report.svg import STEPS, Chart, shade
 
 _SHADED_RANGE = 2.0  # of the shades below the best score, in units of its distance from the median
 _FAMILY_RANGE = 5.0  # of the picture of families below the chosen score, in the same units

@@ -8,12 +8,11 @@ import numpy as np
 
 from mercer.estimators.shared.classes import one_vs_rest
 from mercer.machine.words import count
-from mercer.report.drawing.blocks import Figure, Figures, Prose, Section, Table
-from mercer.report.drawing.scales import span
-from mercer.report.drawing.svg import LETTER, Chart
-from mercer.report.drawing.words import clip, number, percent, value
-from mercer.report.machine import Machine, draw
-from mercer.report.sections.data import as_numbers
+from mercer.report.blocks import Figure, Figures, Prose, Section, Table, clip, number, percent, value
+from mercer.report.data import as_numbers
+from mercer.report.scales import span
+from mercer.report.story import Machine, draw
+from mercer.report.svg import LETTER, Chart
 
 _ROWS_LISTED = 12  # rows of the table
 _COLUMNS_LISTED = 4  # columns of the data in the table: as many as fit

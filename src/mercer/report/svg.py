@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.report.drawing.scales import Bands, Linear, Log
-from mercer.report.drawing.words import clip, tick
+from mercer.report.blocks import clip, tick
+from mercer.report.scales import Bands, Linear, Log
 
 LETTER = 6.1  # the width of a letter of a label, on average
 STEPS = 10  # shades of the heat scale: classes h0 to h9

@@ -8,11 +8,10 @@ import numpy as np
 from markupsafe import Markup
 
 from mercer.machine.words import count
-from mercer.report.drawing.blocks import Figure, Figures, Prose, Section, Table
-from mercer.report.drawing.scales import Bands, Linear, bins, quantiles, span
-from mercer.report.drawing.svg import Chart, tag
-from mercer.report.drawing.words import clip, listed, number, percent
+from mercer.report.blocks import Figure, Figures, Prose, Section, Table, clip, listed, number, percent
+from mercer.report.scales import Bands, Linear, bins, quantiles, span
 from mercer.report.story import Story
+from mercer.report.svg import Chart, tag
 
 _ROWS_DRAWN = 20_000  # rows from which the pictures of columns are made, at most: more change nothing one sees
 _BARS_PER_COLUMN = 14  # in the small picture of a column

@@ -10,13 +10,12 @@ from contourpy import FillType, contour_generator
 
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
-from mercer.report.drawing.blocks import Figure
-from mercer.report.drawing.scales import Linear, quantiles, spaced, span
-from mercer.report.drawing.svg import STEPS, Chart, path
-from mercer.report.drawing.words import clip, number, tick
-from mercer.report.machine import Machine
-from mercer.report.sections.columns import averaged, groups
-from mercer.report.sections.data import as_numbers
+from mercer.report.blocks import Figure, clip, number, tick
+from mercer.report.columns import averaged, groups
+from mercer.report.data import as_numbers
+from mercer.report.scales import Linear, quantiles, spaced, span
+from mercer.report.story import Machine
+from mercer.report.svg import STEPS, Chart, path
 
 _PLACES_PER_AXIS = 26  # of the grid on which the prediction is computed; half of them where time is short
 _POINTS_DRAWN = 260  # rows drawn over the picture: more would hide it

@@ -8,12 +8,10 @@ import numpy as np
 from scipy.stats import beta
 
 from mercer.machine.words import count
-from mercer.report.drawing.blocks import Figure, Figures, Prose, Section, Table
-from mercer.report.drawing.scales import LARGEST, Bands, bins, exponent, quantiles, span
-from mercer.report.drawing.svg import LETTER, Chart, shade
-from mercer.report.drawing.words import clip, number, percent
-from mercer.report.machine import Machine
-from mercer.report.story import LEVELS, Judged
+from mercer.report.blocks import Figure, Figures, Prose, Section, Table, clip, number, percent
+from mercer.report.scales import LARGEST, Bands, bins, exponent, quantiles, span
+from mercer.report.story import LEVELS, Judged, Machine
+from mercer.report.svg import LETTER, Chart, shade
 
 _CLASSES_WITH_COUNTS = 9  # classes up to which the cells have room for their counts
 _CLASSES_DRAWN = 30  # classes in the picture, at most

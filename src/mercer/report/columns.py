@@ -11,13 +11,11 @@ import numpy as np
 
 from mercer.machine.clock import Clock, pace
 from mercer.machine.words import count
-from mercer.report.drawing.blocks import Figure, Figures, Prose, Section
-from mercer.report.drawing.scales import Bands, Linear, quantiles, spaced, span
-from mercer.report.drawing.svg import LETTER, Chart
-from mercer.report.drawing.words import clip, listed, number, percent
-from mercer.report.machine import Machine
-from mercer.report.sections.data import as_numbers, in_order
-from mercer.report.story import Story
+from mercer.report.blocks import Figure, Figures, Prose, Section, clip, listed, number, percent
+from mercer.report.data import as_numbers, in_order
+from mercer.report.scales import Bands, Linear, quantiles, spaced, span
+from mercer.report.story import Machine, Story
+from mercer.report.svg import LETTER, Chart
 
 _PERMUTATIONS = 5  # of each column, at most: their spread gives the error of its importance
 _FEWEST_ROWS, _MOST_ROWS = 60, 2000  # rows whose values are permuted, as time allows
