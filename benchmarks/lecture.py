@@ -16,7 +16,7 @@ import numpy as np
 from _harness import Report
 from _lecture_check import ridge, squared_hinge, values
 
-from mercer.cli.shown import lecture
+from mercer.cli import lecture
 
 EXAMPLES, TESTS = 300_000, 10_000
 BAR = 45 * 60.0

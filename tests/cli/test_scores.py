@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from mercer.cli.shared.scores import area, baseline, classification, regression, within
+from mercer.cli.scores import area, baseline, classification, regression, within
 
 
 def draw(random, n=300):

@@ -1,4 +1,4 @@
-"""The main job on a table of scikit-learn's: fit, report, predict, show, verify; then the thought experiment."""
+"""Demonstrations: the main job on a table of scikit-learn's, then the thought experiment; and a tour of the library."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mercer.cli.shared.errors import fail, guarded
-from mercer.cli.shared.files import Force, Output, is_model, is_report, require_outputs, written
-from mercer.cli.shared.options import examples
-from mercer.cli.shared.output import terminal
+from mercer.cli.options import Force, Output, interruptible, is_model, is_report, require_outputs, written
+from mercer.cli.output import fail, guarded, heading, terminal
 
-EXAMPLES = examples("mercer demo", "mercer demo --out /tmp/demo")
 TARGET = "diagnosis"
 DATA, NEW, MODEL, REPORT, PREDICTED = "tumours.csv", "new.csv", "tumours.mercer", "tumours.html", "predicted.csv"
 
 
-@guarded
+@guarded("mercer demo", "mercer demo --out /tmp/demo")
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where the files go.")] = Path(
         "demo"
@@ -37,6 +34,23 @@ def demo(
         [*tables, Output("--out", out / MODEL, is_model), Output("--out", out / REPORT, is_report)], (), force
     )
     run(out, quick, force)
+
+
+@guarded()
+def tour(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where the pictures go.")] = Path(
+        "demo"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", hidden=True, help="Time small matrices only.")] = False,
+    force: Force = False,
+) -> None:
+    """Show the library: proofs, verdicts, the classic lifts, certified SVMs, and the engine against scikit-learn."""
+    from mercer.cli import tour as shown
+
+    make_folder(out)
+    require_outputs([Output("--out", out / name) for name in shown.PICTURES], force=force)
+    with interruptible():
+        shown.run(out, quick=quick)
 
 
 def make_folder(out: Path) -> None:
@@ -54,7 +68,7 @@ def write_tables(out: Path) -> tuple[Path, Path]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from mercer.cli.shown.demo import write_tables
+    >>> from mercer.cli.demo import write_tables
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data, new = write_tables(Path(folder))
     ...     len(data.read_text().splitlines()), len(new.read_text().splitlines())
@@ -72,8 +86,7 @@ def write_tables(out: Path) -> tuple[Path, Path]:
 
 def run(out: Path, quick: bool = False, force: bool = False) -> None:
     """Type the commands of the main job, one after the other, and end with the path of the report."""
-    from mercer.cli.shared.output import heading
-    from mercer.cli.shown.lecture import show_lecture
+    from mercer.cli.lecture import show_lecture
 
     console = terminal()
     began = time.perf_counter()

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from rich.console import Console
 
-from mercer.cli.shared.output import code, facts
+from mercer.cli.output import code, facts
 from mercer.estimators import KernelMachine, KernelRidge
 from mercer.features import Monomials
 from mercer.gram import Gram

@@ -28,7 +28,7 @@ def within(value: float, error: float) -> str:
 
     Examples
     --------
-    >>> from mercer.cli.shared.scores import within
+    >>> from mercer.cli.scores import within
     >>> within(0.85731, 0.00352), within(541.27, 9.4), within(1.0, 0.0)
     ('0.8573 ± 0.0035', '541.3 ± 9.4', '1 ± 0')
     """
@@ -48,7 +48,7 @@ def classification(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.cli.shared.scores import classification
+    >>> from mercer.cli.scores import classification
     >>> y = np.array(["no", "no", "yes", "yes"])
     >>> for score in classification(y, np.array(["no", "no", "no", "yes"]), np.array(["no", "yes"])):
     ...     print(score.name, score)
@@ -79,7 +79,7 @@ def area(positive: np.ndarray, value: np.ndarray) -> Score:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.cli.shared.scores import area
+    >>> from mercer.cli.scores import area
     >>> area(np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8])).value
     0.75
     """
@@ -96,7 +96,7 @@ def regression(y: np.ndarray, predicted: np.ndarray) -> list[Score]:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.cli.shared.scores import regression
+    >>> from mercer.cli.scores import regression
     >>> [score.name for score in regression(np.arange(9.0), np.arange(9.0) + 0.1)]
     ['R²', 'RMSE', 'MAE']
     """

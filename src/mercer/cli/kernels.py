@@ -1,4 +1,4 @@
-"""The catalogue of kernels as tables, with the formulas of their docstrings as text."""
+"""Commands about kernels: which there are, and whether an expression is one on some data."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from rich.console import Console
+import typer
 from rich.text import Text
 
 import mercer.kernels
-from mercer.cli.shared import output
+from mercer.cli import options, output
+from mercer.cli.output import CHECK_FAILED, guarded, no_column, noted, say_json
+from mercer.cli.rows import placed
 from mercer.kernels import (
     FromDissimilarity,
     FromFeatures,
@@ -25,7 +27,9 @@ from mercer.kernels import (
     SetKernel,
     Spectral,
     SpectralMixture,
+    parse_kernel,
 )
+from mercer.machine.words import count
 
 # Kernels that cannot be made without parameters, made with some: the proof is that of the class.
 MADE = {
@@ -63,19 +67,26 @@ def catalogue() -> Iterator[type[Kernel]]:
             yield thing
 
 
-def show(console: Console) -> None:
-    """Print the kernels, then the rules that build more of them."""
-    kernels = output.table("kernel", "k(x, z)", "proof", "status")
-    kernels.columns[0].no_wrap = kernels.columns[2].no_wrap = kernels.columns[3].no_wrap = True
-    for kind in catalogue():
-        proof = (MADE.get(kind) or kind)().proof()
-        kernels.add_row(kind.__name__, _lines(formula(kind)), proof.rule, output.status(proof.status))
-    console.print(kernels)
+@guarded()
+def kernels(as_json: options.AsJson = False) -> None:
+    """List the kernels and the closure rules, each with its formula and why it is positive semidefinite."""
+    found = facts()
+    if as_json:
+        say_json(found)
+        return
+    console = output.terminal()
+    shown = output.table("kernel", "k(x, z)", "proof", "status")
+    shown.columns[0].no_wrap = shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
+    for name, kernel in found["kernels"].items():
+        text = kernel["formula"]  # its conditions on lines of their own where it is long
+        text = text if len(text) <= 32 else text.replace(",  ", ",\n")
+        shown.add_row(name, Text(text), kernel["rule"], output.status(kernel["proof"]))
+    console.print(shown)
     console.print()
     rules = output.table("made from kernels", "is", "proof")
     rules.columns[0].no_wrap = rules.columns[2].no_wrap = True
-    for written, sample in RULES.items():
-        rules.add_row(written, Text(formula(type(sample))), sample.proof().rule)
+    for written, rule in found["rules"].items():
+        rules.add_row(written, Text(rule["formula"]), rule["rule"])
     console.print(rules)
     console.print(
         "\nA kernel made from others is proven if all of them are. Differences, negative multiples and "
@@ -84,27 +95,18 @@ def show(console: Console) -> None:
 
 
 def facts() -> dict[str, Any]:
-    """Return the same as plain data.
-
-    Examples
-    --------
-    >>> from mercer.cli.shown.catalogue import facts
-    >>> facts()["kernels"]["RBF"]["proof"], facts()["rules"]["k1 + k2"]["rule"]
-    ('proven', 'sum')
-    """
-    kernels = {}
-    for kind in catalogue():
-        proof = (MADE.get(kind) or kind)().proof()
-        kernels[kind.__name__] = {"formula": formula(kind), "proof": proof.status, "rule": proof.rule}
-    rules = {
-        written: {"formula": formula(type(sample)), "rule": sample.proof().rule} for written, sample in RULES.items()
+    """Return the kernels and the rules as plain data."""
+    made = {kind: (MADE.get(kind) or kind)().proof() for kind in catalogue()}
+    return {
+        "kernels": {
+            kind.__name__: {"formula": formula(kind), "proof": proof.status, "rule": proof.rule}
+            for kind, proof in made.items()
+        },
+        "rules": {
+            written: {"formula": formula(type(sample)), "rule": sample.proof().rule}
+            for written, sample in RULES.items()
+        },
     }
-    return {"kernels": kernels, "rules": rules}
-
-
-def _lines(text: str) -> Text:
-    """Return a formula with its conditions on lines of their own where it is long."""
-    return Text(text if len(text) <= 32 else text.replace(",  ", ",\n"))
 
 
 _SIGNS = {  # other commands are written as their name: exp, min
@@ -125,7 +127,7 @@ def formula(thing: object) -> str:
     Examples
     --------
     >>> from mercer import RBF, Cosine
-    >>> from mercer.cli.shown.catalogue import formula
+    >>> from mercer.cli.kernels import formula
     >>> formula(RBF)
     'exp(-Σ_j (x_j - z_j)² / (2 s_j²))'
     >>> formula(Cosine)
@@ -143,7 +145,7 @@ def plain(latex: str) -> str:
 
     Examples
     --------
-    >>> from mercer.cli.shown.catalogue import plain
+    >>> from mercer.cli.kernels import plain
     >>> plain(r"\frac{2^{1-\nu}}{\Gamma(\nu)} r^\nu, \quad r = \sqrt{2\nu}\,|x - z| / s")
     '2^(1-ν)/Γ(ν) r^ν,  r = √(2ν) |x - z| / s'
     """
@@ -178,3 +180,85 @@ def _clause(sentence: str) -> str:
         if sign == "," and depth == 0:
             return sentence[:i]
     return sentence
+
+
+@guarded(
+    "mercer check 'RBF(2) + 0.5 * Linear() ** 2' data.csv",
+    "mercer check 'Sigmoid(1, -1)' data.csv --drop label --json",
+    'mercer check \'RBF(10).on("age") * Delta().on("job")\' people.csv --raw',
+)
+def check(
+    kernel: Annotated[
+        str, typer.Argument(metavar="KERNEL", help="An expression, such as 'RBF(2) + Linear()'.", show_default=False)
+    ],
+    data: options.Data,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="A column to leave out. May be repeated.", show_default=False),
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", min=1, metavar="N", help="How many rows to look at.")] = 2000,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Compare the columns as they are, not standardised and one-hot.")
+    ] = False,
+    format: options.Format = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether a kernel is symmetric and positive semidefinite on the rows of a table, with proof or witness.
+
+    Columns are treated as in `mercer fit`. The exit code is 1 when it is no kernel there.
+    """
+    from mercer.gram import verdict
+    from mercer.tables import TableEncoder
+
+    made = kernel_named(kernel)
+    made = made() if isinstance(made, type) else made
+    with noted():
+        frame = _frame(data, rows, drop or [], format)
+        shape = f"{count(len(frame), 'row')}, {count(frame.shape[1], 'column')}"
+        points: Any = frame
+        if not raw:
+            encoder = TableEncoder().fit(frame)
+            points, made = encoder.transform(frame), placed(made, encoder, data)
+            shape += f", {points.shape[1]} after encoding"
+        made = made.resolve(points)
+        found = verdict(made, points)
+    proof = made.proof()
+    if as_json:
+        told = {"kernel": repr(made), "proof": proof.status, "rule": proof.rule, "data": shape}
+        say_json(told | found.to_dict())
+    else:
+        console = output.terminal()
+        console.print(output.tree(proof))
+        console.print(Text(f"\nOn {shape} of {data}:"))
+        style = "green" if found.psd else "red"
+        first, *rest = str(found).splitlines()
+        console.print(f"[{style}]{first}[/]")
+        console.print("\n".join(rest), markup=False)
+    if not found.psd:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def kernel_named(text: str) -> Any:
+    """Return the kernel of an expression; the class of a bare name such as RBF, which is tried at several scales.
+
+    Examples
+    --------
+    >>> from mercer.cli.kernels import kernel_named
+    >>> kernel_named("RBF(2) + Linear()")
+    RBF(scale=2) + Linear()
+    >>> kernel_named("RBF").__name__
+    'RBF'
+    """
+    named = {kind.__name__: kind for kind in catalogue() if "scale" in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+    return named.get(text.strip()) or parse_kernel(text)
+
+
+def _frame(data: str, rows: int, drop: list[str], format: str | None) -> Any:
+    """Return the first rows of a table."""
+    from mercer.tables import read_table
+
+    frame = read_table(data, rows=rows, format=format)
+    for name in drop:
+        if name not in frame.columns:
+            no_column(name, data, frame.columns, " to drop")
+    return frame.drop(columns=drop)

@@ -1,18 +1,22 @@
-"""Outputs of the commands: tables and text to standard output, bars and notes to standard error, JSON for machines."""
+"""What commands say: text, tables and JSON to standard output; notes, bars and errors to standard error."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
+import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+import typer
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -21,8 +25,92 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mercer.certify import Certificate
-from mercer.cli.shared.errors import shortened
+from mercer.cli import ENDED, INTERRUPTED
 from mercer.kernels import Proof
+
+WRONG_USE = 2  # of the command, or an input that cannot be used
+CHECK_FAILED = 1  # verify and check: the answer is no
+CLOSED_PIPE = 141  # whoever read our output has had enough; the code that shells give
+_LONGEST_MESSAGE = 600  # characters of a message
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def fail(sentence: str, code: int = WRONG_USE) -> NoReturn:
+    """Say what is wrong, and end."""
+    print(shortened(f"mercer: {sentence}"), file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def shortened(message: str, most: int = _LONGEST_MESSAGE) -> str:
+    """Return a message without its middle where it is long: it begins with what is wrong and ends with what to do.
+
+    Examples
+    --------
+    >>> from mercer.cli.output import shortened
+    >>> shortened("there is no column " + "x" * 60 + "; name another.", 50)
+    'there is no column xxxxxxxx … xxxxx; name another.'
+    """
+    if len(message) <= most:
+        return message
+    end = 2 * most // 5
+    return f"{message[: most - end - 3]} … {message[-end:]}"
+
+
+def guarded(*examples: str) -> Callable[[C], C]:
+    """Return a decorator of commands: errors are sentences, and `epilog` has what one would type.
+
+    MERCER_TRACEBACK=1 shows where errors come from.
+    """
+
+    def guard(command: C) -> C:
+        @wraps(command)
+        def run(*args: Any, **options: Any) -> Any:
+            try:
+                return command(*args, **options)
+            except KeyboardInterrupt:
+                print(ENDED, end="", file=sys.stderr)
+                raise typer.Exit(INTERRUPTED) from None
+            except BrokenPipeError:
+                raise typer.Exit(CLOSED_PIPE) from None
+            except (ValueError, TypeError, ArithmeticError, MemoryError, OSError) as error:
+                if os.environ.get("MERCER_TRACEBACK"):
+                    raise
+                fail(sentence_of(error))
+
+        lines = [f"  {line}".replace("[", r"\[") for line in examples]
+        run.epilog = "\n".join(["Examples:", *lines]) if lines else None  # type: ignore[attr-defined]
+        return run  # type: ignore[return-value]
+
+    return guard
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return what an exception says, as a sentence that starts with the file where there is one."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if isinstance(error, KeyError):  # its text is only the key
+        return f"{error.args[0]!r} is missing."
+    said = str(error).strip()
+    if isinstance(error, MemoryError) and not said:
+        return "there is not enough memory; set a smaller --search-rows, or take fewer rows."
+    return said or f"{type(error).__name__} without a word; MERCER_TRACEBACK=1 shows where."
+
+
+def no_column(name: str, source: str, columns: Iterable[object], asked: str = "") -> NoReturn:
+    """Say that a table has no such column, which one may have been meant, and which there are."""
+    names = [str(column) for column in columns]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    same = [other for other in names if other.lower() == name.lower()]
+    hint = f"; did you mean {(same or close)[0]!r}?" if same or close else f": {listed(names)}."
+    fail(f"{source} has no column {name!r}{asked}{hint}")
+
+
+def listed(names: list[str], most: int = 12) -> str:
+    """Return names in a row, the first of many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return "its columns are " + ", ".join(names[:most]) + more
+
 
 # A warning that tells the user nothing about the data or the model.
 _SILENT = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, RuntimeWarning)
@@ -45,7 +133,7 @@ def noted() -> Iterator[list[str]]:
     Examples
     --------
     >>> import warnings
-    >>> from mercer.cli.shared.output import noted
+    >>> from mercer.cli.output import noted
     >>> with noted() as notes:
     ...     for _ in range(2):
     ...         warnings.warn("three values of age are no numbers.")
@@ -77,7 +165,7 @@ def plain(value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.cli.shared.output import plain
+    >>> from mercer.cli.output import plain
     >>> plain({"rows": np.int64(3), "score": float("nan"), "classes": np.array(["a", "b"])})
     {'rows': 3, 'score': None, 'classes': ['a', 'b']}
     """
@@ -174,7 +262,7 @@ def tree(proof: Proof) -> Tree:
     --------
     >>> from rich.console import Console
     >>> from mercer import Linear
-    >>> from mercer.cli.shared.output import tree
+    >>> from mercer.cli.output import tree
     >>> Console(width=110, force_terminal=False).print(tree((Linear() + 1.0).proof()))
     Linear() + Constant()  proven
     sum: a'(K1 + K2)a = a'K1a + a'K2a >= 0.
@@ -204,3 +292,34 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left")
     return made
+
+
+def certificate_lines(claim: Any) -> list[str]:
+    """Return what a certificate means, and its numbers."""
+    if claim.stationary:
+        means = f"A stationary point, which need not be the optimum: {claim.stationary}."
+    elif not claim.converged:
+        means = (
+            f"Not converged ({claim.stopped}): the objective may be {claim.relative_gap:.1e} of it above the optimum."
+        )
+    elif claim.relative_gap:
+        means = (
+            "No function of this kernel's space has an objective lower than this one's by more than "
+            f"{claim.relative_gap:.1e} of it ({claim.tol:.0e} was asked for)."
+        )
+    else:
+        means = (
+            f"No function of this kernel's space has a lower objective, up to rounding ({claim.tol:.0e} was asked for)."
+        )
+    return [means, *str(claim).splitlines()]
+
+
+def measure_name(scoring: object) -> str:
+    """Return what scikit-learn's name of a score is called here: a negated error is the error."""
+    name = str(scoring).removeprefix("neg_").replace("_", " ")
+    return {
+        "r2": "R²",
+        "root mean squared error": "RMSE",
+        "mean absolute error": "MAE",
+        "roc auc": "ROC area",
+    }.get(name, name)

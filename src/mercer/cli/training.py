@@ -7,19 +7,20 @@ import shlex
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import rich
 
-from mercer.cli.shared.errors import sentence_of
-from mercer.cli.shared.files import interruptible, written
-from mercer.cli.shared.output import certificate_facts, plain, watched
-from mercer.cli.shared.rows import Examples, answers, examples, name_of, placed, read, split, strata
-from mercer.cli.shared.scores import Score, scores_of
-from mercer.cli.shared.telling import Teller
+from mercer.cli.options import interruptible, written
+from mercer.cli.output import certificate_facts, plain, sentence_of, watched
+from mercer.cli.rows import Examples, answers, examples, name_of, placed, read, split, strata
+from mercer.cli.scores import Score, scores_of
 from mercer.machine.clock import Clock
 from mercer.machine.warn import warn
+
+if TYPE_CHECKING:
+    from mercer.cli.fit import Teller
 
 _REPORT_SECONDS = 20.0  # seconds that the pictures of a report may take
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer import Monomials
-from mercer.cli.shown import lecture
+from mercer.cli import lecture
 
 
 def test_the_kernel_is_the_inner_product_of_the_monomials():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.cli.shared.errors import fail, listed, no_column
+from mercer.cli.output import fail, listed, no_column
 from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import On
 from mercer.machine.words import count
@@ -104,7 +104,7 @@ def as_labels(values: Any, classes: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.cli.shared.rows import as_labels
+    >>> from mercer.cli.rows import as_labels
     >>> as_labels([1.0, 0.0, None], np.array([0, 1])), as_labels([" 3", "5"], np.array(["3", "4"]))
     (array([1, 0, None], dtype=object), array(['3', '5'], dtype=object))
     """
@@ -256,7 +256,7 @@ def placed(kernel: Any, encoder: Any, source: str) -> Any:
     --------
     >>> import pandas as pd
     >>> from mercer import RBF, Linear
-    >>> from mercer.cli.shared.rows import placed
+    >>> from mercer.cli.rows import placed
     >>> from mercer.tables import TableEncoder
     >>> people = pd.DataFrame({"age": [31.0, 33.0, 60.0], "job": ["smith", "baker", "clerk"]})
     >>> placed(RBF(1.0).on("age") + Linear().on(["job"]), TableEncoder().fit(people), "people.csv")

@@ -1,8 +1,10 @@
-"""Files that commands write: before the work it is checked that nothing read, and nothing of others, is replaced."""
+"""Options of several commands, and files that they write: nothing read, and nothing of others, is replaced."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -13,8 +15,85 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from mercer.cli import leave
-from mercer.cli.shared.errors import fail
+from mercer.cli.output import fail
 from mercer.machine.files import placed
+
+SOURCES = "CSV, TSV, Parquet, Feather or svmlight, also gzipped; - for standard input"
+
+Data = Annotated[str, typer.Argument(metavar="DATA", help=f"The table: {SOURCES}.", show_default=False)]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
+Target = Annotated[
+    str | None, typer.Option("--target", "-y", metavar="COLUMN", help="The column to predict.", show_default=False)
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="csv, tsv, parquet, feather or svmlight, where the file's name does not say it.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+_UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_PART = r"(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h)"
+
+
+def duration(text: str) -> float:
+    """Return seconds from a text such as 60s, 5m, 1h30m or 90.
+
+    Examples
+    --------
+    >>> from mercer.cli.options import duration
+    >>> duration("90"), duration("1m30s"), duration("1.5h")
+    (90.0, 90.0, 5400.0)
+    """
+    written = text.strip().lower()
+    if re.fullmatch(r"\d+(\.\d*)?|\.\d+", written):
+        seconds = float(written)
+    elif re.fullmatch(rf"(?:{_PART}\s*)+", written):
+        seconds = sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(_PART, written))
+    else:
+        raise typer.BadParameter(f"{text!r} is no time; write seconds, or 90s, 5m, 1h30m.", param_hint="--time")
+    if not 0 < seconds < math.inf:
+        raise typer.BadParameter(f"{text!r} leaves no time; give it at least a second.", param_hint="--time")
+    return seconds
+
+
+def fraction(text: str, option: str) -> float:
+    """Return a number between 0 and 1 from 0.2 or 20%."""
+    try:
+        value = float(text.strip().removesuffix("%")) / (100.0 if text.strip().endswith("%") else 1.0)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1:
+        raise typer.BadParameter(f"{text!r} is no share of the rows; write 0.2 or 20%.", param_hint=option)
+    return value
+
+
+def quantiles(text: str) -> list[float]:
+    """Return the quantiles of a list such as 0.05,0.5,0.95.
+
+    Examples
+    --------
+    >>> from mercer.cli.options import quantiles
+    >>> quantiles("0.05, 0.5,0.95")
+    [0.05, 0.5, 0.95]
+    """
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < 1 for value in values):
+        raise typer.BadParameter(
+            f"{text!r} is no list of quantiles; write numbers between 0 and 1, as in 0.05,0.5,0.95.",
+            param_hint="--quantiles",
+        )
+    return values
+
+
+# -- files that commands write ---------------------------------------------------------------------------
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files that mercer has not written, too.")]
 

@@ -16,12 +16,12 @@ from rich.text import Text
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer import plots
-from mercer.cli.shared import output
-from mercer.cli.shared.files import save_picture
-from mercer.cli.shared.output import code, heading, indented
-from mercer.cli.shown.catalogue import plain
-from mercer.cli.shown.lecture import show_lecture
-from mercer.cli.shown.machines import PRICES, show_machines
+from mercer.cli import output
+from mercer.cli.kernels import plain
+from mercer.cli.lecture import show_lecture
+from mercer.cli.machines import PRICES, show_machines
+from mercer.cli.options import save_picture
+from mercer.cli.output import code, heading, indented
 from mercer.gram import Gram, verdict
 from mercer.kernels import RBF, Kernel, Matern, Polynomial, Sigmoid
 from mercer.plots import style

@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 
 from mercer import plots
 from mercer.certify import Certificate
-from mercer.cli.shared import output
-from mercer.cli.shared.files import save_picture
-from mercer.cli.shared.output import code, facts, indented
+from mercer.cli import output
+from mercer.cli.options import save_picture
+from mercer.cli.output import code, facts, indented
 from mercer.estimators import SVC
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.plots import style
@@ -127,7 +127,7 @@ def certificates(claim: Certificate, checked: Certificate) -> Table:
     --------
     >>> from rich.console import Console
     >>> from mercer import Certificate
-    >>> from mercer.cli.shown.machines import certificates
+    >>> from mercer.cli.machines import certificates
     >>> claim = Certificate(primal=10.001, dual=10.0, kkt=2e-4, tol=1e-3, solver="SMO")
     >>> Console(width=80, force_terminal=False).print(certificates(claim, claim))
                         claimed by the fit  verified in float64

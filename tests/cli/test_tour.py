@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer.cli.shown import tour
+from mercer.cli import tour
 
 
 @pytest.mark.parametrize("contest", list(tour.contests(quick=True)), ids=lambda c: f"{c.task} {c.dtype}")
