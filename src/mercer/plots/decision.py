@@ -17,7 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots import style
-from mercer.plots.panels import FINENESS, SOLID, limits, scatter
+from mercer.plots.style import FINENESS, SOLID, limits, scatter
 
 ZONES = ("#d3e2f2", "#ecf3fa", "#fcf0f1", "#f5d9dd")  # f <= -1, -1 < f < 0, 0 <= f < 1, f >= 1
 EDGE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.1, "linestyle": (0, (5, 3)), "zorder": 2}
