@@ -13,7 +13,7 @@ from mercer.machine.clock import Clock, pace
 from mercer.machine.words import count
 from mercer.report.blocks import Figure, Figures, Prose, Section, clip, listed, number, percent
 from mercer.report.data import as_numbers, in_order
-from mercer.report.scales import Bands, Linear, quantiles, spaced, span
+from mercer.report.scales import quantiles, spaced, span
 from mercer.report.story import Machine, Story
 from mercer.report.svg import LETTER, Chart
 
@@ -119,51 +119,41 @@ def importance_section(importance: Importance, machine: Machine) -> Section:
 def _losses(importance: Importance, measure: str) -> Figure:
     shown = importance.order[:_COLUMNS_DRAWN]
     title = f"Without {clip(importance.names[shown[0]], 24)} the score falls by {number(importance.loss[shown[0]], 2)}"
-    chart = _chart("importance", title, importance, shown, importance.loss)
+    names = [importance.names[i] for i in shown]
+    chart = _chart("importance", title, names, importance.loss[shown])
     low, high = importance.loss[shown] - importance.spread[shown], importance.loss[shown] + importance.spread[shown]
     x = chart.across(*span([0.0, min(0.0, float(low.min())), float(high.max())], 0.03))
-    rows = _rows(chart, x, f"loss of {measure}", importance, shown)
+    rows = chart.axis_rows(x, f"loss of {measure}", names)
     zero = float(x(0.0))
     for place, i in enumerate(shown):
         y = rows.middle(place)
-        hint = f"{importance.names[i]}: {number(importance.loss[i], 3)} ± {number(importance.spread[i], 2)}"
+        hint = f"{names[place]}: {number(importance.loss[i], 3)} ± {number(importance.spread[i], 2)}"
         chart.box(zero, rows.edge(place) + 4, float(x(importance.loss[i])) - zero, rows.size - 8, "fill c0", hint)
         if importance.turns > 1:
             ends = x(importance.loss[i] + importance.spread[i] * np.array([-1, 1]))
             chart.whisker(float(ends[0]), y, float(ends[1]), y, "ink")
     chart.whisker(zero, chart.y0, zero, chart.y1, "zero")
-    return Figure(title, chart.svg(), _rest(importance, shown))
+    return chart.figure(_rest(importance, shown))
 
 
 def _shifts(importance: Importance, machine: Machine) -> Figure:
     shown = np.argsort(-importance.shift, kind="stable")[:_COLUMNS_DRAWN]
-    size, what = importance.shift[shown[0]], "the prediction"
-    if machine.classifies:
-        what = "the probabilities"
+    size, what = importance.shift[shown[0]], "the probabilities" if machine.classifies else "the prediction"
     first = clip(importance.names[shown[0]], 24)
     title = f"{first} moves {what} most: by {percent(size) if machine.classifies else number(size, 2)} on average"
-    chart = _chart("shift", title, importance, shown, importance.shift)
+    names = [importance.names[i] for i in shown]
+    chart = _chart("shift", title, names, importance.shift[shown])
     x = chart.across(0.0, float(size) * 1.03 or 1.0)
-    rows = _rows(chart, x, f"mean change of {what}", importance, shown)
+    rows = chart.axis_rows(x, f"mean change of {what}", names)
     for place, i in enumerate(shown):
-        hint = f"{importance.names[i]}: {number(importance.shift[i], 3)}"
-        chart.box(
-            chart.x0, rows.edge(place) + 4, float(x(importance.shift[i])) - chart.x0, rows.size - 8, "fill c0", hint
-        )
-    return Figure(title, chart.svg(), _rest(importance, shown))
+        hint, end = f"{names[place]}: {number(importance.shift[i], 3)}", float(x(importance.shift[i]))
+        chart.box(chart.x0, rows.edge(place) + 4, end - chart.x0, rows.size - 8, "fill c0", hint)
+    return chart.figure(_rest(importance, shown))
 
 
-def _chart(name: str, title: str, importance: Importance, shown: np.ndarray, values: np.ndarray) -> Chart:
-    longest = max(len(clip(importance.names[i], 22)) for i in shown)
-    said = "; ".join(f"{importance.names[i]}: {number(values[i], 2)}" for i in shown)
-    return Chart(name, title, said, height=62 + 22 * len(shown), left=16 + 6.3 * longest)
-
-
-def _rows(chart: Chart, x: Linear, label: str, importance: Importance, shown: np.ndarray) -> Bands:
-    rows = Bands(len(shown), chart.y1, chart.y0)
-    chart.axis_x(x, label, x.ticks(4))
-    chart.names_y(rows, [importance.names[i] for i in shown], 22)
-    return rows
+def _chart(name: str, title: str, names: list[str], values: np.ndarray) -> Chart:
+    said = "; ".join(f"{of}: {number(value, 2)}" for of, value in zip(names, values, strict=True))
+    return Chart.of_rows(name, title, said, names, 62, 22)
 
 
 def _rest(importance: Importance, shown: np.ndarray) -> str:
@@ -274,7 +264,7 @@ def _draw(dependence: Dependence, machine: Machine, place: int, rows: int) -> Fi
         at = chart.x0 + i * (chart.x1 - chart.x0) / len(names)
         chart.whisker(at, 16, at + 14, 16, f"key c{i}")
         chart.text(at + 18, 20, clip(name, int((chart.x1 - chart.x0) / len(names) / LETTER) - 4), "tick", hint=name)
-    return Figure(title, chart.svg(), note)
+    return chart.figure(note)
 
 
 def _outputs(dependence: Dependence, machine: Machine) -> tuple[np.ndarray, list[str]]:
@@ -304,19 +294,10 @@ def _strokes(chart: Chart, dependence: Dependence, means: np.ndarray, names: lis
     if dependence.kind == "ordered category":
         order = np.arange(len(means))
     labels = [str(dependence.values[i]) for i in order]
-    longest = max(len(clip(name, 20)) for name in labels)
     top = chart.y1 + (14 if len(names) > 1 else 0)
-    made = Chart(
-        chart.name,
-        chart.title,
-        chart.description,
-        height=top + 50 + 21 * len(labels),
-        left=16 + 6.3 * longest,
-        top=top,
-    )
-    x, rows = made.across(*span(means, 0.06)), Bands(len(labels), made.y1, made.y0)
-    made.axis_x(x, f"{what}, by {clip(dependence.name, 24)}")
-    made.names_y(rows, labels, 20)
+    made = Chart.of_rows(chart.name, chart.title, chart.description, labels, top + 50, 21, 20, top=top)
+    x = made.across(*span(means, 0.06))
+    rows = made.axis_rows(x, f"{what}, by {clip(dependence.name, 24)}", labels, 20, 5)
     for place, i in enumerate(order):
         y = rows.middle(place)
         made.add("line", x1=made.x0, x2=made.x1, y1=y, y2=y, class_="grid")

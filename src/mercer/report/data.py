@@ -61,12 +61,10 @@ def _treatment(treatment: list[Any], frame: Any) -> Table:
     for column in treatment:
         name = str(column.name)
         series = known.get(name)
-        said = str(column.said)
-        said = said.removeprefix(f"{name}: ")
+        said = str(column.said).removeprefix(f"{name}: ")
         missing = "" if series is None else percent(float(series.isna().mean())) if series.isna().any() else "0"
-        picture = (
-            Markup("") if series is None else Markup(sketch(series, str(column.kind)))
-        )  # markup made here, of numbers only
+        # The markup is made here, of numbers only.
+        picture = Markup("" if series is None else sketch(series, str(column.kind)))
         rows.append((clip(name, 60), str(column.kind), picture, missing, f"{len(column.made):,}", said))
     return Table(
         "What each column holds and what was done to it",
@@ -141,18 +139,10 @@ def _classes(y: np.ndarray) -> Figure:
         f"{count(len(names), 'class', 'classes')}; the commonest, {clip(names[0], 20)}, is {percent(share)} of the rows"
     )
     shown = min(len(names), _TARGET_BARS)
-    longest = max(len(clip(n, 20)) for n in names[:shown])
-    chart = Chart(
-        "target",
-        title,
-        "; ".join(f"{n}: {c:,}" for n, c in zip(names, counts, strict=True)),
-        height=60 + 24 * shown,
-        left=16 + 6.3 * longest,
-        right=58,
-    )
-    x, rows = chart.across(0, float(counts.max())), Bands(shown, chart.y1, chart.y0)
-    chart.axis_x(x, "rows", x.ticks(4))
-    chart.names_y(rows, names[:shown], 20)
+    said = "; ".join(f"{n}: {c:,}" for n, c in zip(names, counts, strict=True))
+    chart = Chart.of_rows("target", title, said, names[:shown], 60, 24, 20, right=58)
+    x = chart.across(0, float(counts.max()))
+    rows = chart.axis_rows(x, "rows", names[:shown], 20)
     for i in range(shown):
         end = float(x(counts[i]))
         chart.box(
@@ -160,7 +150,7 @@ def _classes(y: np.ndarray) -> Figure:
         )
         chart.text(end + 5, rows.middle(i) + 4, percent(counts[i] / counts.sum()), "tick")
     note = f"{count(len(names) - shown, 'rarer class', 'rarer classes')} not shown." if shown < len(names) else ""
-    return Figure(title, chart.svg(), note)
+    return chart.figure(note)
 
 
 def _histogram(y: np.ndarray) -> Figure:
@@ -172,11 +162,6 @@ def _histogram(y: np.ndarray) -> Figure:
     x, up = chart.across(*span(edges, 0.0)), chart.up(0, float(heights.max()) * 1.05)
     chart.axis_y(up, "rows", up.ticks(4))
     chart.axis_x(x, "target", grid=False)
-    for h, a, b in zip(heights, edges[:-1], edges[1:], strict=True):
-        left, right = float(x(a)), float(x(b))
-        hint = f"{number(a)} to {number(b)}: {count(int(h), 'row')}"
-        chart.box(left + 0.5, float(up(h)), max(0.5, right - left - 1), chart.y0 - float(up(h)), "fill c0", hint)
+    chart.histogram(x, up, heights, edges)
     clipped = int(((y < low) | (y > high)).sum())
-    return Figure(
-        title, chart.svg(), f"{count(clipped, 'value')} beyond the ends are in the last bars." if clipped else ""
-    )
+    return chart.figure(f"{count(clipped, 'value')} beyond the ends are in the last bars." if clipped else "")

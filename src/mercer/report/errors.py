@@ -98,7 +98,7 @@ def _matrix(table: np.ndarray, names: list[str]) -> Figure:
         + ("" if k <= _CLASSES_WITH_COUNTS else "; rest on a cell for its numbers")
         + "."
     )
-    return Figure(title, chart.svg(), note)
+    return chart.figure(note)
 
 
 def _by_class(table: np.ndarray, names: list[str]) -> Table:
@@ -151,7 +151,7 @@ def _scatter(truth: np.ndarray, predicted: np.ndarray, rng: np.random.Generator)
     look = "c0 faint" if len(some) > 150 else "c0 half"
     chart.dots(x(np.clip(predicted[some], *ends)), y(np.clip(truth[some], *ends)), look, 2.4)
     note = f"{_PREDICTIONS_DRAWN} of {len(truth):,} rows, drawn at random." if len(truth) > _PREDICTIONS_DRAWN else ""
-    return Figure(title, chart.svg(), note)
+    return chart.figure(note)
 
 
 def _spread(residual: np.ndarray) -> Figure:
@@ -164,13 +164,10 @@ def _spread(residual: np.ndarray) -> Figure:
     chart.box(float(x(low)), chart.y1, float(x(high) - x(low)), chart.y0 - chart.y1, "noise")
     chart.axis_y(y, "rows")
     chart.axis_x(x, "true − predicted", grid=False)
-    for h, a, b in zip(heights, edges[:-1], edges[1:], strict=True):
-        hint = f"{number(a)} to {number(b)}: {count(int(h), 'row')}"
-        width = float(x(b) - x(a))
-        chart.box(float(x(a)) + 0.5, float(y(h)), max(0.5, width - 1), chart.y0 - float(y(h)), "fill c0", hint)
+    chart.histogram(x, y, heights, edges)
     if edges[0] < 0 < edges[-1]:
         chart.whisker(float(x(0)), chart.y0, float(x(0)), chart.y1, "zero")
-    return Figure(title, chart.svg(), "The pale strip holds nine in ten; the last bars hold all beyond.")
+    return chart.figure("The pale strip holds nine in ten; the last bars hold all beyond.")
 
 
 _CALIBRATION_BINS = 10  # groups of predictions of about the same probability, at most
@@ -260,7 +257,7 @@ def _reliability(said: np.ndarray, came: np.ndarray, bins: list[np.ndarray], wha
         f"{len(b):,} rows: said {percent(m)}, came {percent(s)}" for b, m, s in zip(bins, means, shares, strict=True)
     ]
     chart.dots(x(means), y(shares), "c0", 4, hints)
-    return Figure(title, chart.svg())
+    return chart.figure()
 
 
 def _said(said: np.ndarray, what: str) -> Figure:
@@ -272,10 +269,8 @@ def _said(said: np.ndarray, what: str) -> Figure:
     x, y = chart.across(low, 1.0), chart.up(0, float(heights.max()) * 1.06)
     chart.axis_y(y, "rows")
     chart.axis_x(x, f"said: {what}", grid=False)
-    for h, a, b in zip(heights, edges[:-1], edges[1:], strict=True):
-        hint = f"{percent(a)} to {percent(b)}: {count(int(h), 'row')}"
-        chart.box(float(x(a)) + 0.5, float(y(h)), float(x(b) - x(a)) - 1, chart.y0 - float(y(h)), "fill c0", hint)
-    return Figure(title, chart.svg())
+    chart.histogram(x, y, heights, edges, percent)
+    return chart.figure()
 
 
 # -- quantiles --------------------------------------------------------------------------------------------
@@ -300,5 +295,5 @@ def _quantiles(judged: Judged) -> Section:
     chart.line(x(LEVELS), y(below), "c0 thin")
     hints = [f"{percent(q)} quantile: {percent(b)} below" for q, b in zip(LEVELS, below, strict=True)]
     chart.dots(x(LEVELS), y(below), "c0", 3.6, hints)
-    figure = Figure(title, chart.svg(), f"The grey band is what chance allows with {count(n, 'row')}.")
+    figure = chart.figure(f"The grey band is what chance allows with {count(n, 'row')}.")
     return Section("calibration", "Calibration of quantiles", lead, [Figures([figure])])

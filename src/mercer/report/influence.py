@@ -39,21 +39,18 @@ def influence_section(
     return None
 
 
-def _shown(frame: Any, columns: list[str], row: int) -> list[str]:
-    labels = {str(label): label for label in frame.columns}
-    return [value(frame[labels[name]].iloc[row]) for name in columns[:_COLUMNS_LISTED] if name in labels]
-
-
-def _numeric(frame: Any, columns: list[str], start: int) -> tuple[int, ...]:
-    """Return the places of columns that hold numbers, in a table that shows them from `start` on."""
+def _table(
+    caption: str, head: tuple[str, ...], right: range, found: dict[int, list[str]], frame: Any, columns: list[str]
+) -> Table:
+    """Return a table of rows, by number, with what was found of each and what the first columns hold there."""
     known = {str(label): frame[label] for label in frame.columns}
-    shown = [known[name] for name in columns[:_COLUMNS_LISTED] if name in known]
-    return tuple(start + i for i, series in enumerate(shown) if as_numbers(series).size)
-
-
-def _heads(frame: Any, columns: list[str]) -> list[str]:
-    known = {str(label) for label in frame.columns}
-    return [clip(name, 20) for name in columns[:_COLUMNS_LISTED] if name in known]
+    shown = [(clip(name, 20), known[name]) for name in columns[:_COLUMNS_LISTED] if name in known]
+    numeric = (len(head) + i for i, (_, series) in enumerate(shown) if as_numbers(series).size)
+    rows = [
+        (str(frame.index[row]), *cells, *(value(series.iloc[row]) for _, series in shown))
+        for row, cells in found.items()
+    ]
+    return Table(caption, (*head, *(name for name, _ in shown)), rows, right=(*right, *numeric))
 
 
 # -- support vector machines ------------------------------------------------------------------------------
@@ -77,23 +74,13 @@ def _machine(machine: Machine, frame: Any, y: np.ndarray, columns: list[str], rn
         some = np.flatnonzero(bound)
     margin = _margins(model, codes[some], some)
     order = np.argsort(margin - part[:, some].sum(axis=0) * 1e-9, kind="stable")[:_ROWS_LISTED]
-    rows = []
+    found = {}
     for i in order:
-        s = some[i]
-        row = int(support[s])
-        rows.append(
-            (
-                str(frame.index[row]),
-                clip(y[row], 24),
-                number(margin[i]),
-                percent(float(part[:, s].max())),
-                *_shown(frame, columns, row),
-            )
-        )
-    head = ("row", "true class", "margin", "of its bound", *_heads(frame, columns))
-    table = Table(
-        "Training rows that the model had to give up most on", head, rows, right=(2, 3, *_numeric(frame, columns, 4))
-    )
+        row = int(support[some[i]])
+        found[row] = [clip(y[row], 24), number(margin[i]), percent(float(part[:, some[i]].max()))]
+    head = ("row", "true class", "margin", "of its bound")
+    caption = "Training rows that the model had to give up most on"
+    table = _table(caption, head, range(2, 4), found, frame, columns)
     note = (
         "The margin is how far a row is on its own side, in units of the margin's width: below 1 it is inside, below 0 "
         "on the wrong side. Rows far on the wrong side are outliers, mislabelled, or hard; look at them first. Rows "
@@ -127,14 +114,8 @@ def _shares(total: int, support: int, bound: int) -> Figure:
     x, at = chart.across(0, total), 0
     for name, n, look in parts:
         if n:
-            chart.box(
-                float(x(at)) + 0.5,
-                12,
-                max(1.0, float(x(at + n) - x(at)) - 1),
-                30,
-                f"fill {look}",
-                f"{name}: {n:,} rows",
-            )
+            start, width = float(x(at)) + 0.5, max(1.0, float(x(at + n) - x(at)) - 1)
+            chart.box(start, 12, width, 30, f"fill {look}", f"{name}: {n:,} rows")
         at += n
     place = chart.x0
     for name, n, look in parts:
@@ -142,7 +123,7 @@ def _shares(total: int, support: int, bound: int) -> Figure:
         chart.text(place + 16, 70, name, "tick")
         chart.text(place + 16, 86, count(n, "row"), "tick")
         place += 40 + LETTER * max(len(name), len(count(n, "row")))
-    return Figure(title, chart.svg())
+    return chart.figure()
 
 
 # -- ridge ------------------------------------------------------------------------------------------------
@@ -162,17 +143,11 @@ def _ridge(machine: Machine, frame: Any, y: np.ndarray, columns: list[str]) -> S
         heads += ("left out", "leverage")
     else:
         pull = np.abs(a)
-    rows = []
-    for i in np.argsort(-pull, kind="stable")[:_ROWS_LISTED]:
-        fitted = [number(units[i], 4), number(units[i] - residual[i], 4), number(residual[i])]
-        more = [number(left_out[i]), percent(leverage[i])] if exact else []
-        rows.append((str(frame.index[i]), *fitted, *more, *_shown(frame, columns, i)))
-    table = Table(
-        "Training rows that pull the fit most",
-        (*heads, *_heads(frame, columns)),
-        rows,
-        right=(*range(1, len(heads)), *_numeric(frame, columns, len(heads))),
-    )
+    found = {}
+    for i in np.argsort(-pull, kind="stable")[:_ROWS_LISTED].tolist():
+        found[i] = [number(units[i], 4), number(units[i] - residual[i], 4), number(residual[i])]
+        found[i] += [number(left_out[i]), percent(leverage[i])] if exact else []
+    table = _table("Training rows that pull the fit most", heads, range(1, len(heads)), found, frame, columns)
     blocks: list[Any] = []
     if exact:
         share = float(leverage.sum())
@@ -205,4 +180,4 @@ def _leverage(leverage: np.ndarray, left_out: np.ndarray) -> Figure:
     chart.axis_y(y, "residual when left out")
     chart.whisker(chart.x0, float(y(0)), chart.x1, float(y(0)), "zero")
     chart.dots(x(leverage[shown]), y(left_out[shown]), "c0 half", 2.6)
-    return Figure(title, chart.svg(), "Rows far to the right and far from zero pull the fit.")
+    return chart.figure("Rows far to the right and far from zero pull the fit.")

@@ -90,7 +90,7 @@ def plane_figure(machine: Machine, plane: Plane, title: str) -> Figure:
     chart.label_y(plane.names[1])
     _points(chart, machine, plane, x, up)
     average = f" Average over {count(plane.background, 'row')}, all else as it is there." if plane.background else ""
-    return Figure(title, chart.svg(), _note(machine) + average)
+    return chart.figure(_note(machine) + average)
 
 
 def _note(machine: Machine) -> str:

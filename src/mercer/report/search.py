@@ -116,15 +116,9 @@ def _families(tried: list[Cell], chosen: Cell, price: str, scoring: str) -> Figu
     best[chosen.family] = chosen
     order = sorted(best.values(), key=lambda cell: (-cell.rows, -cell.score))
     title = f"The best of each family: {chosen.family} was chosen"
-    longest = max(len(clip(cell.family, 24)) for cell in order)
-    chart = Chart(
-        "families",
-        title,
-        "; ".join(f"{cell.family}: {number(cell.score, 4)}" for cell in order),
-        height=62 + 25 * len(order),
-        left=16 + 6.2 * longest,
-        bottom=44,
-    )
+    names = [cell.family for cell in order]
+    said = "; ".join(f"{cell.family}: {number(cell.score, 4)}" for cell in order)
+    chart = Chart.of_rows("families", title, said, names, 62, 25, 24, 6.2, bottom=44)
     errors = np.array([0.0 if math.isnan(cell.error) else cell.error for cell in order])
     scores = np.array([cell.score for cell in order])
     # One family that fails must not press the others together: it is told in words at the edge.
@@ -133,12 +127,10 @@ def _families(tried: list[Cell], chosen: Cell, price: str, scoring: str) -> Figu
     )
     near = scores >= far
     x = chart.across(*span(np.concatenate([(scores - errors)[near], (scores + errors)[near]]), 0.06))
-    rows = Bands(len(order), chart.y1, chart.y0)
     error = 0.0 if math.isnan(chosen.error) else chosen.error
     low, high = float(x(chosen.score - error)), float(x(chosen.score + error))
     chart.box(low, chart.y1, high - low, chart.y0 - chart.y1, "noise", f"{chosen.family} ± one standard error")
-    chart.axis_x(x, f"{scoring} (mean over folds ± standard error)", x.ticks(4))
-    chart.names_y(rows, [cell.family for cell in order], 24)
+    rows = chart.axis_rows(x, f"{scoring} (mean over folds ± standard error)", names, 24)
     for i, cell in enumerate(order):
         look = "c0" if cell is chosen else "c-muted hollow" if cell.rows < chosen.rows else "c-muted"
         y = rows.middle(i)
@@ -151,7 +143,7 @@ def _families(tried: list[Cell], chosen: Cell, price: str, scoring: str) -> Figu
     fewer = [cell.rows for cell in order if cell.rows < chosen.rows]
     if fewer:
         note += f" Hollow: left after a first look at {count(max(fewer), 'row')}; the others saw {chosen.rows:,}."
-    return Figure(title, chart.svg(), note)
+    return chart.figure(note)
 
 
 # -- score against scale and price ------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from mercer.report.blocks import clip, tick
+from mercer.machine.words import count
+from mercer.report.blocks import Figure, clip, number, tick
 from mercer.report.scales import Bands, Linear, Log
 
 LETTER = 6.1  # the width of a letter of a label, on average
@@ -109,6 +110,37 @@ class Chart:
         self.y0, self.y1 = height - bottom, top  # y runs downwards in SVG: y0 is the bottom
         self.parts: list[str] = []
 
+    @classmethod
+    def of_rows(
+        cls,
+        name: str,
+        title: str,
+        description: str,
+        names: Sequence[str],
+        more: float,
+        row: float,
+        length: int = 22,
+        letter: float = 6.3,
+        **room: float,
+    ) -> Chart:
+        """Return a drawing with a row for each name, and room for that name at the left.
+
+        Parameters
+        ----------
+        names, length
+            The names, and how many of their letters are written.
+        more, row
+            The height of the whole beside its rows, and of a row.
+        letter
+            The width of a letter.
+        """
+        longest = max(len(clip(n, length)) for n in names)
+        return cls(name, title, description, height=more + row * len(names), left=16 + letter * longest, **room)
+
+    def figure(self, note: str = "") -> Figure:
+        """Return the finished drawing under its title."""
+        return Figure(self.title, self.svg(), note)
+
     # -- scales -----------------------------------------------------------------------------------------
 
     def across(self, low: float, high: float) -> Linear:
@@ -164,10 +196,17 @@ class Chart:
             )
         )
 
-    def names_y(self, bands: Bands, names: Iterable[str], length: int = 22) -> None:
+    def names_y(self, bands: Bands, names: Sequence[str], length: int = 22) -> None:
         """Write a name beside each band at the left."""
         for i, name in enumerate(names):
             self.text(self.x0 - 7, bands.middle(i) + 4, clip(name, length), "tick", anchor="end", hint=name)
+
+    def axis_rows(self, scale: Linear, label: str, names: Sequence[str], length: int = 22, most: int = 4) -> Bands:
+        """Draw the axis below and a name beside each row, and return where the rows are."""
+        bands = Bands(len(names), self.y1, self.y0)
+        self.axis_x(scale, label, scale.ticks(most))
+        self.names_y(bands, names, length)
+        return bands
 
     # -- marks ------------------------------------------------------------------------------------------
 
@@ -218,6 +257,13 @@ class Chart:
         if height < 0:
             y, height = y + height, -height
         self.add("rect", hint, x=float(x), y=float(y), width=float(width), height=float(height), class_=look, **more)
+
+    def histogram(self, x: Linear, y: Linear, heights: Any, edges: Any, said: Callable[[float], str] = number) -> None:
+        """Draw a bar of so many rows between each two edges, which its hint says."""
+        for h, a, b in zip(heights, edges[:-1], edges[1:], strict=True):
+            left, right, top = float(x(a)), float(x(b)), float(y(h))
+            hint = f"{said(a)} to {said(b)}: {count(int(h), 'row')}"
+            self.box(left + 0.5, top, max(0.5, right - left - 1), self.y0 - top, "fill c0", hint)
 
     def svg(self) -> str:
         """Return the drawing as markup."""

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.machine.clock import Clock
 from mercer.machine.words import brief, count, seconds
 from mercer.report.blocks import Code, Facts, Figure, Figures, Prose, Section, Tree, clip, number, percent
-from mercer.report.scales import Bands, span
+from mercer.report.scales import span
 from mercer.report.story import Machine, Story, draw
 from mercer.report.svg import Chart
 
@@ -119,25 +119,17 @@ def timings_section(story: Story, report: float) -> Section:
     longest = max(spent, key=lambda name: spent[name])
     lead = f"{seconds(total)} in all, {percent(spent[longest] / total if total else 0.0)} of it for: {longest}."
     title = f"The longest step is {clip(longest, 24)}: {seconds(spent[longest])}"
-    width = max(len(clip(name, 22)) for name in spent)
-    chart = Chart(
-        "timings",
-        title,
-        "; ".join(f"{name}: {seconds(t)}" for name, t in spent.items()),
-        height=58 + 24 * len(spent),
-        left=16 + 6.3 * width,
-        right=66,
-    )
-    x, rows = chart.across(0, max(spent.values()) or 1.0), Bands(len(spent), chart.y1, chart.y0)
-    chart.axis_x(x, "seconds", x.ticks(4))
-    chart.names_y(rows, spent, 22)
+    said = "; ".join(f"{name}: {seconds(t)}" for name, t in spent.items())
+    chart = Chart.of_rows("timings", title, said, list(spent), 58, 24, right=66)
+    x = chart.across(0, max(spent.values()) or 1.0)
+    rows = chart.axis_rows(x, "seconds", list(spent))
     for i, (name, t) in enumerate(spent.items()):
         end = float(x(t))
         chart.box(
             chart.x0, rows.edge(i) + 4, max(0.8, end - chart.x0), rows.size - 8, "fill c0", f"{name}: {seconds(t)}"
         )
         chart.text(max(end, chart.x0 + 0.8) + 5, rows.middle(i) + 4, seconds(t), "tick")
-    return Section("timings", "Timings", lead, [Figures([Figure(title, chart.svg())])])
+    return Section("timings", "Timings", lead, [Figures([chart.figure()])])
 
 
 _SIZES = 7  # sizes of a part, at most, each half of the next: down to 1/64 of the rows
@@ -285,4 +277,4 @@ def _draw(curve: Curve, machine: Machine, where: str) -> Figure:
     )
     if curve.stopped:
         note += " Sizes that would have taken too long for a report were left out."
-    return Figure(title, chart.svg(), note)
+    return chart.figure(note)
