@@ -47,7 +47,7 @@ for command in (
     demo.demo,
     demo.tour,
 ):
-    app.command(epilog=command.epilog)(command)  # type: ignore[attr-defined]
+    app.command(epilog=vars(command)["epilog"])(command)
 
 
 def run(arguments: list[str]) -> int:

@@ -70,10 +70,7 @@ def fit(
         str,
         typer.Option("--test-size", metavar="SHARE", help="The share of the rows kept for the test; 0 for none."),
     ] = "0.2",
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="COLUMN", help="A column to leave out. May be repeated.", show_default=False),
-    ] = None,
+    drop: options.Drop = None,
     search_rows: Annotated[
         int | None,
         typer.Option(
@@ -149,12 +146,12 @@ class Teller:
     """
 
     def __init__(self, console: Console | None) -> None:
-        self.console = console
+        self.console = console or Console(quiet=True)
 
     @property
     def watching(self) -> bool:
         """Whether a bar may be shown."""
-        return self.console is not None
+        return not self.console.quiet
 
     def data(
         self, settings: Settings, frame: pd.DataFrame, whole: Examples, learn: Examples, test: Examples | None
@@ -175,8 +172,6 @@ class Teller:
 
     def columns(self, treatment: list[Any]) -> None:
         """Tell what is done to each column."""
-        if self.console is None:
-            return
         self._section("Columns")
         shown = output.table("column", "is", "and becomes")
         shown.columns[0].overflow = shown.columns[2].overflow = "fold"
@@ -193,15 +188,11 @@ class Teller:
 
     def searching(self, settings: Settings) -> None:
         """Tell that the search begins."""
-        if self.console is None:
-            return
         limit = f", at most {seconds(settings.time)} in all" if settings.time else ""
         self._section("Search", Text(f"{settings.cv}-fold cross-validation{limit}; Ctrl-C keeps the best so far."))
 
     def chosen(self, model: Any) -> None:
         """Tell what was tried, what won and why, and the winner's proof."""
-        if self.console is None:
-            return
         account = model.account_
         for paragraph in (account.kernels, account.tried):
             self.console.print()
@@ -216,8 +207,6 @@ class Teller:
         self, model: Any, settings: Settings, learn: Examples, test: Examples | None, scores: list[Score]
     ) -> None:
         """Tell how good the model is, with the spread of each number."""
-        if self.console is None:
-            return
         self._section("Scores")
         shown = output.table("rows", "measure", "value", right=("value",))
         measure, sign = measure_name(model.scoring_), -1.0 if str(model.scoring_).startswith("neg_") else 1.0
@@ -234,16 +223,12 @@ class Teller:
 
     def certificate(self, model: Any) -> None:
         """Tell how far the fit can be from the best one."""
-        if self.console is None:
-            return
         means, *numbers = certificate_lines(model.certificate_)
         style = "" if model.certificate_.converged else "yellow"
         self._section("Certificate", Text(means, style=style), *map(Text, numbers))
 
     def written(self, made: Trained) -> None:
         """Tell where time went, and where model and report are."""
-        if self.console is None:
-            return
         spent = ", ".join(f"{name} {seconds(time)}" for name, time in made.timings.items() if time >= 0.005)
         total = seconds(sum(made.timings.values()))
         self._section("Time", Text(f"{total}: {spent}."))
@@ -256,8 +241,6 @@ class Teller:
         self._section("Written", *lines)
 
     def _section(self, title: str, *lines: Text) -> None:
-        if self.console is None:
-            return
         if title != "Data":
             self.console.print()
         self.console.print(Text(title, style="bold"))

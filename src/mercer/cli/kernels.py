@@ -141,14 +141,7 @@ def formula(thing: object) -> str:
 
 
 def plain(latex: str) -> str:
-    r"""Return the LaTeX of a formula as readable text.
-
-    Examples
-    --------
-    >>> from mercer.cli.kernels import plain
-    >>> plain(r"\frac{2^{1-\nu}}{\Gamma(\nu)} r^\nu, \quad r = \sqrt{2\nu}\,|x - z| / s")
-    '2^(1-ν)/Γ(ν) r^ν,  r = √(2ν) |x - z| / s'
-    """
+    r"""Return the LaTeX of a formula as readable text."""
     text = re.sub(r"\\t?frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", latex)
     text = re.sub(r"\\(?:mathbb|mathrm|text|operatorname)\s*" + _GROUP, r"\1", text)
     text = re.sub(r"\\[Bb]ig+[lr]?\s*|\\(?:left|right)(?![a-z])", "", text)
@@ -192,10 +185,7 @@ def check(
         str, typer.Argument(metavar="KERNEL", help="An expression, such as 'RBF(2) + Linear()'.", show_default=False)
     ],
     data: options.Data,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="COLUMN", help="A column to leave out. May be repeated.", show_default=False),
-    ] = None,
+    drop: options.Drop = None,
     rows: Annotated[int, typer.Option("--rows", min=1, metavar="N", help="How many rows to look at.")] = 2000,
     raw: Annotated[
         bool, typer.Option("--raw", help="Compare the columns as they are, not standardised and one-hot.")

@@ -34,6 +34,10 @@ Format = Annotated[
         show_default=False,
     ),
 ]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="A column to leave out. May be repeated.", show_default=False),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

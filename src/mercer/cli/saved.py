@@ -213,16 +213,7 @@ def verify(
 
 
 def holds(claimed: Certificate, verified: Certificate) -> bool:
-    """Whether what was found again is as good as what was claimed, rounding aside.
-
-    Examples
-    --------
-    >>> from mercer import Certificate
-    >>> from mercer.cli.saved import holds
-    >>> claim = Certificate(primal=10.001, dual=10.0, kkt=2e-4, tol=1e-3)
-    >>> holds(claim, claim), holds(claim, Certificate(primal=11.0, dual=10.0, kkt=1.0, tol=1e-3))
-    (True, False)
-    """
+    """Whether what was found again is as good as what was claimed, rounding aside."""
     as_good = verified.relative_gap <= max(claimed.tol, 1.01 * claimed.relative_gap + 1e-9)
     return bool(as_good and (claimed.stationary or not verified.stationary))
 

@@ -43,18 +43,7 @@ def within(value: float, error: float) -> str:
 def classification(
     y: np.ndarray, predicted: np.ndarray, classes: np.ndarray, chances: np.ndarray | None = None
 ) -> list[Score]:
-    """Return accuracy and balanced accuracy; with probabilities also the area under the ROC curve and the log loss.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.cli.scores import classification
-    >>> y = np.array(["no", "no", "yes", "yes"])
-    >>> for score in classification(y, np.array(["no", "no", "no", "yes"]), np.array(["no", "yes"])):
-    ...     print(score.name, score)
-    accuracy 0.75 ± 0.22
-    balanced accuracy 0.75 ± 0.18
-    """
+    """Return accuracy and balanced accuracy; with probabilities also the area under the ROC curve and the log loss."""
     right = (y == predicted).astype(float)
     scores = [Score("accuracy", float(right.mean()), _proportion(right))]
     shares = [right[y == label] for label in classes if (y == label).any()]
@@ -74,15 +63,7 @@ def classification(
 
 
 def area(positive: np.ndarray, value: np.ndarray) -> Score:
-    """Return the area under the ROC curve with the standard error of DeLong, DeLong and Clarke-Pearson (1988).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.cli.scores import area
-    >>> area(np.array([False, False, True, True]), np.array([0.1, 0.4, 0.35, 0.8])).value
-    0.75
-    """
+    """Return the area under the ROC curve with the standard error of DeLong, DeLong and Clarke-Pearson (1988)."""
     ranks = rankdata(value)
     n, m = int(positive.sum()), int((~positive).sum())
     above = (ranks[positive] - rankdata(value[positive])) / m  # of the negatives, how many each positive exceeds
@@ -91,15 +72,7 @@ def area(positive: np.ndarray, value: np.ndarray) -> Score:
 
 
 def regression(y: np.ndarray, predicted: np.ndarray) -> list[Score]:
-    """Return R², the root of the mean squared error and the mean absolute error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.cli.scores import regression
-    >>> [score.name for score in regression(np.arange(9.0), np.arange(9.0) + 0.1)]
-    ['R²', 'RMSE', 'MAE']
-    """
+    """Return R², the root of the mean squared error and the mean absolute error."""
     y, predicted, unit = _scaled(y, predicted)
     miss = predicted - y
     square, error = float(np.mean(miss**2)), _error_of_mean(miss**2)

@@ -140,9 +140,10 @@ def _classes(y: np.ndarray) -> Figure:
     )
     shown = min(len(names), _TARGET_BARS)
     said = "; ".join(f"{n}: {c:,}" for n, c in zip(names, counts, strict=True))
-    chart = Chart.of_rows("target", title, said, names[:shown], 60, 24, 20, right=58)
+    drawn = names[:shown].tolist()
+    chart = Chart.of_rows("target", title, said, drawn, 60, 24, 20, right=58)
     x = chart.across(0, float(counts.max()))
-    rows = chart.axis_rows(x, "rows", names[:shown], 20)
+    rows = chart.axis_rows(x, "rows", drawn, 20)
     for i in range(shown):
         end = float(x(counts[i]))
         chart.box(

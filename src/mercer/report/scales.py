@@ -13,14 +13,7 @@ LARGEST = float(np.finfo(float).max)
 
 @dataclass(frozen=True)
 class Linear:
-    """A straight scale from [low, high] to [start, stop] in units of the drawing.
-
-    Examples
-    --------
-    >>> x = Linear(0.0, 10.0, 100.0, 200.0)
-    >>> float(x(5.0)), x.ticks(5)
-    (150.0, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])
-    """
+    """A straight scale from [low, high] to [start, stop] in units of the drawing."""
 
     low: float
     high: float
@@ -45,14 +38,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Log:
-    """A logarithmic scale.
-
-    Examples
-    --------
-    >>> x = Log(0.01, 100.0, 0.0, 400.0)
-    >>> round(float(x(1.0))), x.ticks()
-    (200, [0.01, 0.1, 1.0, 10.0, 100.0])
-    """
+    """A logarithmic scale."""
 
     low: float
     high: float
@@ -81,14 +67,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Bands:
-    """One band for each of `count` things, from start to stop.
-
-    Examples
-    --------
-    >>> rows = Bands(4, 0.0, 100.0)
-    >>> rows.middle(0), rows.edge(1), rows.size
-    (12.5, 25.0, 25.0)
-    """
+    """One band for each of `count` things, from start to stop."""
 
     count: int
     start: float
@@ -109,13 +88,7 @@ class Bands:
 
 
 def span(values: Any, margin: float = 0.05) -> tuple[float, float]:
-    """Return the smallest and the largest finite value with some room about them.
-
-    Examples
-    --------
-    >>> span([0.0, 10.0], 0.1), span([]), span([3.0])
-    ((-1.0, 11.0), (0.0, 1.0), (2.0, 4.0))
-    """
+    """Return the smallest and the largest finite value with some room about them."""
     values = np.asarray(values, dtype=float).ravel()
     values = values[np.isfinite(values)]
     if not values.size:

@@ -38,13 +38,7 @@ def _short(value: Any) -> str:
 
 
 def path(xs: Any, ys: Any) -> str:
-    """Return the path through points, broken where one is not finite.
-
-    Examples
-    --------
-    >>> path([0, 1, 2, 3], [0, 1, float("nan"), 3])
-    'M0 0L1 1M3 3'
-    """
+    """Return the path through points, broken where one is not finite."""
     made, pen = [], "M"
     for x, y in zip(np.asarray(xs, float), np.asarray(ys, float), strict=True):
         if not (np.isfinite(x) and np.isfinite(y)):
@@ -56,13 +50,7 @@ def path(xs: Any, ys: Any) -> str:
 
 
 def shade(value: float, low: float, high: float) -> int:
-    """Return which of the heat shades, 0 to 9, stands for a value between low and high.
-
-    Examples
-    --------
-    >>> shade(0.0, 0.0, 1.0), shade(0.55, 0.0, 1.0), shade(2.0, 0.0, 1.0), shade(1.0, 1.0, 1.0)
-    (0, 5, 9, 9)
-    """
+    """Return which of the heat shades, 0 to 9, stands for a value between low and high."""
     if not high > low:
         return STEPS - 1
     return int(np.clip((value - low) / (high - low) * STEPS, 0, STEPS - 1))

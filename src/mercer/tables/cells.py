@@ -40,26 +40,14 @@ class Numbers(NamedTuple):
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a cell says nothing.
-
-    Examples
-    --------
-    >>> is_missing(" NA "), is_missing(float("nan")), is_missing("Nancy")
-    (True, True, False)
-    """
+    """Return whether a cell says nothing."""
     if isinstance(value, str):
         return value.strip().lower() in MISSING
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def number(value: Any) -> float:
-    """Return the number that a cell says, NaN if it says none.
-
-    Examples
-    --------
-    >>> number("1,234"), number("$5"), number("12%"), number("1,2"), number("five")
-    (1234.0, 5.0, 12.0, nan, nan)
-    """
+    """Return the number that a cell says, NaN if it says none."""
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
         if not match or not any(c.isdigit() for c in match[2]) or (match[1] and match[2][0] in "+-"):
