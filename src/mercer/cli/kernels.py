@@ -14,7 +14,7 @@ from rich.text import Text
 
 import mercer.kernels
 from mercer.cli import options, output
-from mercer.cli.output import CHECK_FAILED, guarded, no_column, noted, say_json
+from mercer.cli.output import CHECK_FAILED, guarded, noted, require_columns, say_json
 from mercer.cli.rows import placed
 from mercer.kernels import (
     FromDissimilarity,
@@ -198,12 +198,14 @@ def check(
     Columns are treated as in `mercer fit`. The exit code is 1 when it is no kernel there.
     """
     from mercer.gram import verdict
-    from mercer.tables import TableEncoder
+    from mercer.tables import TableEncoder, read_table
 
     made = kernel_named(kernel)
     made = made() if isinstance(made, type) else made
     with noted():
-        frame = _frame(data, rows, drop or [], format)
+        frame = read_table(data, rows=rows, format=format)
+        require_columns(drop or [], data, frame.columns, " to drop")
+        frame = frame.drop(columns=drop or [])
         shape = f"{count(len(frame), 'row')}, {count(frame.shape[1], 'column')}"
         points: Any = frame
         if not raw:
@@ -241,14 +243,3 @@ def kernel_named(text: str) -> Any:
     """
     named = {kind.__name__: kind for kind in catalogue() if "scale" in kind.__dataclass_fields__}  # type: ignore[attr-defined]
     return named.get(text.strip()) or parse_kernel(text)
-
-
-def _frame(data: str, rows: int, drop: list[str], format: str | None) -> Any:
-    """Return the first rows of a table."""
-    from mercer.tables import read_table
-
-    frame = read_table(data, rows=rows, format=format)
-    for name in drop:
-        if name not in frame.columns:
-            no_column(name, data, frame.columns, " to drop")
-    return frame.drop(columns=drop)

@@ -97,13 +97,16 @@ def sentence_of(error: BaseException) -> str:
     return said or f"{type(error).__name__} without a word; MERCER_TRACEBACK=1 shows where."
 
 
-def no_column(name: str, source: str, columns: Iterable[object], asked: str = "") -> NoReturn:
-    """Say that a table has no such column, which one may have been meant, and which there are."""
+def require_columns(wanted: Iterable[object], source: str, columns: Iterable[object], asked: str = "") -> None:
+    """Say which column a table does not have, which one may have been meant, and which there are."""
     names = [str(column) for column in columns]
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    same = [other for other in names if other.lower() == name.lower()]
-    hint = f"; did you mean {(same or close)[0]!r}?" if same or close else f": {listed(names)}."
-    fail(f"{source} has no column {name!r}{asked}{hint}")
+    known = set(names)
+    for name in map(str, wanted):
+        if name not in known:
+            close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+            same = [other for other in names if other.lower() == name.lower()]
+            hint = f"; did you mean {(same or close)[0]!r}?" if same or close else f": {listed(names)}."
+            fail(f"{source} has no column {name!r}{asked}{hint}")
 
 
 def listed(names: list[str], most: int = 12) -> str:

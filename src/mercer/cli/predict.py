@@ -14,7 +14,7 @@ import typer
 
 from mercer.cli import options
 from mercer.cli.options import Force, Output, require_outputs, written
-from mercer.cli.output import aside, fail, guarded, no_column, noted, say_json, watched
+from mercer.cli.output import aside, fail, guarded, noted, require_columns, say_json, watched
 from mercer.machine.words import count, seconds
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ def _columns(piece: Any, keep: list[str], data: str) -> Any:
     """Return the columns to copy."""
     if "all" in keep and "all" not in piece.columns:
         return piece
-    for name in keep:
-        if name not in piece.columns:
-            no_column(name, data, piece.columns, " to keep")
+    require_columns(keep, data, piece.columns, " to keep")
     return piece[keep]
 
 

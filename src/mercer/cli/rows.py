@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.cli.output import fail, listed, no_column
+from mercer.cli.output import fail, listed, require_columns
 from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import On
 from mercer.machine.words import count
@@ -61,11 +61,8 @@ def examples(frame: pd.DataFrame, target: str | None, task: str, drop: list[str]
     where = name_of(source)
     if target is None:
         fail(f"say which column to predict, as in --target NAME; of {where} {listed([str(c) for c in frame.columns])}.")
-    if target not in frame.columns:
-        no_column(target, where, frame.columns, " to predict")
-    for name in drop:
-        if name not in frame.columns:
-            no_column(name, where, frame.columns, " to drop")
+    require_columns([target], where, frame.columns, " to predict")
+    require_columns(drop, where, frame.columns, " to drop")
     found = target_of(frame[target], task)
     X = taken(frame, found.rows).drop(columns=[target, *drop])
     if not X.shape[1]:
@@ -83,8 +80,7 @@ def taken(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
 def answers(frame: pd.DataFrame, target: str, classes: np.ndarray | None, source: str) -> Examples:
     """Return rows to test a model on, the answers in the type that it predicts."""
     where = name_of(source)
-    if target not in frame.columns:
-        no_column(target, where, frame.columns, ", which holds the right answers")
+    require_columns([target], where, frame.columns, ", which holds the right answers")
     labels = _numbers(frame[target], where) if classes is None else as_labels(frame[target], classes)
     known = np.array([label is not None for label in labels.tolist()]) if classes is not None else np.isfinite(labels)
     if not known.any():
@@ -188,9 +184,7 @@ def inputs(model: Any, piece: pd.DataFrame, source: str, target: str | None) -> 
         return piece
     if hasattr(model, "encoder_"):  # a column that was dropped is not missed
         names = [column.name for column in model.encoder_.treatment_ if column.made]
-    for name in names:
-        if name not in piece.columns:
-            no_column(str(name), name_of(source), piece.columns, ", which the model was fitted to")
+    require_columns(names, name_of(source), piece.columns, ", which the model was fitted to")
     return piece[list(names)]
 
 
@@ -269,9 +263,7 @@ def placed(kernel: Any, encoder: Any, source: str) -> Any:
             made[column.name] = list(range(place, place + len(column.made)))
             place += len(column.made)
         wanted = _names(kernel.columns)
-        for name in wanted:
-            if not made.get(name):
-                no_column(name, source, [known for known, places in made.items() if places], ", which a kernel names,")
+        require_columns(wanted, source, [name for name, places in made.items() if places], ", which a kernel names,")
         return On(kernel.base, [i for name in wanted for i in made[name]])
     if not isinstance(kernel, Kernel):
         return kernel

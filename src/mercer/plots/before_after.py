@@ -17,7 +17,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D  # type: ignore[import-untyped]
 
 from mercer.plots import style
 from mercer.plots.lifts import LIFTS, Cut, Lift, best_cut, separate
-from mercer.plots.style import FINENESS, SOLID, STRAIGHT, limits, scatter
+from mercer.plots.style import SOLID, STRAIGHT, limits, on_grid, scatter
 
 ELEVATION, AZIMUTH = 18.0, -62.0  # of the camera, in degrees
 ASPECT = (1.0, 1.0, 0.82)
@@ -234,9 +234,7 @@ def boundary(lift: Lift, cut: Cut, points: np.ndarray) -> list[np.ndarray]:
 
 def _pulled_back(lift: Lift, cut: Cut, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the axes of a grid about the points, and the cut of its lifted points."""
-    x, y = (np.linspace(*limits(column), FINENESS) for column in points.T)
-    values = cut(lift(np.column_stack([g.ravel() for g in np.meshgrid(x, y)])))
-    return x, y, values.reshape(FINENESS, FINENESS)
+    return on_grid(lambda at: cut(lift(at)), [limits(column) for column in points.T])
 
 
 def _line(axes: Axes, cut: Cut, **options: Any) -> None:

@@ -90,6 +90,13 @@ def scatter(axes: Axes, columns: tuple[np.ndarray, ...], classes: np.ndarray, **
         axes.scatter(*(column[classes == c] for column in columns), **look)
 
 
+def on_grid(f: Any, box: Any, fineness: int = FINENESS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the axes of a grid over a box in the plane, and the values there of a function of points."""
+    x, y = (np.linspace(low, high, fineness) for low, high in box)
+    values = f(np.column_stack([g.ravel() for g in np.meshgrid(x, y)]))
+    return x, y, np.reshape(values, (fineness, fineness))
+
+
 def limits(values: np.ndarray, margin: float = 0.12) -> tuple[float, float]:
     """Return the range of values, widened on each side by a share of it."""
     low, high = float(values.min()), float(values.max())
