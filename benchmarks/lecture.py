@@ -17,7 +17,7 @@ import numpy as np
 from _harness import Report
 from threadpoolctl import threadpool_limits
 
-from mercer.cli.shown import lecture
+from mercer.cli import lecture
 
 EXAMPLES, TESTS = 300_000, 10_000
 ROWS, COLUMNS = 512, 4096  # of a tile

@@ -39,7 +39,7 @@ PATIENCE = 150.0  # seconds for its last fit
 
 def rows_of(path: str, target: str) -> tuple[Any, Any]:
     """Return the training and the test rows that `mercer fit` takes."""
-    from mercer.cli.shared.rows import examples, read, split
+    from mercer.cli.rows import examples, read, split
 
     whole = examples(read(path), target, "auto", [], path)
     train, test = split(whole, 0.2, 0)
@@ -104,7 +104,7 @@ def pipeline(train: Any, test: Any) -> dict[str, Any]:
 
 def judged(model: Any, X: Any, test: Any) -> dict[str, Any]:
     """Return the score on the test rows with its standard error."""
-    from mercer.cli.shared.scores import classification, regression
+    from mercer.cli.scores import classification, regression
 
     predicted = model.predict(X)
     if test.task == "classify":

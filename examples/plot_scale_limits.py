@@ -20,8 +20,7 @@ from sklearn.datasets import make_moons
 from sklearn.neighbors import KNeighborsClassifier
 
 from mercer import RBF, SVC, KernelDensity, RKHSFunction
-from mercer.plots.panels import limits, scatter
-from mercer.plots.style import BLUE, INK, MUTED, PALE, RED, house
+from mercer.plots.style import BLUE, INK, MUTED, PALE, RED, house, limits, scatter
 
 X, y = make_moons(120, noise=0.3, random_state=1)
 signs = 2.0 * y - 1.0

@@ -16,8 +16,8 @@ import pyarrow.parquet  # noqa: F401
 import sklearn.datasets
 import sklearn.model_selection  # noqa: F401
 
-import mercer.cli.shared.training
-import mercer.cli.shown.catalogue
+import mercer.cli.kernels
+import mercer.cli.training
 import mercer.io
 import mercer.selection
 import mercer.tables  # noqa: F401

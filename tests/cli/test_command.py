@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import mercer.kernels
 from mercer import RBF, SVC, Matern, Polynomial, Sigmoid, plots, verdict
 from mercer.cli.commands import app
-from mercer.cli.shown.catalogue import RULES
+from mercer.cli.kernels import RULES
 from mercer.kernels import Kernel
 
 SETTINGS = {"COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM", "PYTHONIOENCODING"}

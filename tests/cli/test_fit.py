@@ -160,8 +160,8 @@ def test_the_seed_decides(mercer, data):
 
 
 def test_the_program_in_the_report_does_the_same(mercer, data, tmp_path, monkeypatch):
-    from mercer.cli.shared.telling import Teller
-    from mercer.cli.shared.training import Settings, train
+    from mercer.cli.fit import Teller
+    from mercer.cli.training import Settings, train
 
     monkeypatch.chdir(tmp_path)
     settings = Settings(str(data / "people.csv"), "buys", kernels=[library.RBF(2.0)], out=tmp_path / "m.mercer")

@@ -96,8 +96,7 @@ def test_what_the_data_may_lack_and_have(mercer, data, spent, tmp_path):
 
 
 def test_pieces_give_what_the_whole_gives(data, buys, monkeypatch, capsys):
-    from mercer.cli import predict
-    from mercer.cli.shared import rows
+    from mercer.cli import predict, rows
 
     monkeypatch.setattr(rows, "ROWS", 7)
     predict.predict(str(buys[0]), str(data / "new.csv"), proba=True)

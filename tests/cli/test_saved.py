@@ -11,7 +11,7 @@ from sklearn import metrics
 from sklearn.datasets import load_iris
 
 import mercer as library
-from mercer.cli.verify import holds
+from mercer.cli.saved import holds
 
 
 def test_score_is_that_of_scikit_learn(mercer, data, buys, spent):

@@ -25,7 +25,7 @@ from sklearn.model_selection import (
 
 import mercer.io
 from cases import each
-from mercer.io.read import DataReader
+from mercer.io.read import Reader
 
 NUMBERS = st.integers() | st.floats() | st.booleans() | st.none()
 TEXTS = st.text(st.characters(codec=None), max_size=6)
@@ -256,7 +256,7 @@ def test_facts_are_kept_beside_the_model(tmp_path):
 @pytest.mark.parametrize("code", [{"set": [[1]]}, {"frozenset": 3}, {"sets": [[[1]]], "frozen": True}, {"sets": [1]}])
 def test_no_set_is_made_of_what_cannot_be_hashed(code):
     with pytest.raises(ValueError, match="is nothing that mercer writes"):
-        DataReader({}).read(code)
+        Reader([], {}, {}).read(code)
 
 
 @pytest.mark.parametrize("kind", [list, tuple, set, frozenset])

@@ -9,9 +9,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from mercer import plots
-from mercer.plots.before_after import section
+from mercer.plots.before_after import boundary, section
 from mercer.plots.lifts import LIFTS, best_cut, separate
-from mercer.plots.panels import boundary
 
 
 def pixels(figure):

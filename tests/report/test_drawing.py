@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.machine.words import seconds
-from mercer.report.drawing.scales import Bands, Linear, Log, span
-from mercer.report.drawing.svg import STEPS, Chart, path, shade, tag
-from mercer.report.drawing.words import clip, number, percent, tick
+from mercer.report.blocks import clip, number, percent, tick
+from mercer.report.scales import Bands, Linear, Log, span
+from mercer.report.svg import STEPS, Chart, path, shade, tag
 
 FINITE = st.floats(-1e9, 1e9)
 SIZES = st.floats(1e-6, 1e9)

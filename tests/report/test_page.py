@@ -12,8 +12,8 @@ import pytest
 
 from mercer import AutoClassifier, AutoRegressor, auto
 from mercer.report import Story, render, write_report
-from mercer.report.sections.data import _target
-from mercer.report.sections.errors import errors_section
+from mercer.report.data import _target
+from mercer.report.errors import errors_section
 from mercer.report.story import Judged
 from report_stories import EVIL, story_of
 

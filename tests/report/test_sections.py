@@ -10,16 +10,14 @@ from scipy.stats import binomtest
 
 from mercer import AutoRegressor
 from mercer.machine.clock import Clock
-from mercer.report.machine import Machine
-from mercer.report.sections.columns import averaged, depend, dependence_figures, groups, measure
-from mercer.report.sections.data import data_section, sketch
-from mercer.report.sections.errors import errors_section, interval
-from mercer.report.sections.influence import _margins, influence_section
-from mercer.report.sections.learning import grow
-from mercer.report.sections.plane import columns_plane, directions_plane, leading, plane_figure
-from mercer.report.sections.search_map import cells_of, search_section
-from mercer.report.sections.winner import timings_section, winner_section
-from mercer.report.story import LEVELS, judge
+from mercer.report.columns import averaged, depend, dependence_figures, groups, measure
+from mercer.report.data import data_section, sketch
+from mercer.report.errors import errors_section, interval
+from mercer.report.influence import _margins, influence_section
+from mercer.report.plane import columns_plane, directions_plane, leading, plane_figure
+from mercer.report.search import cells_of, search_section
+from mercer.report.story import LEVELS, Machine, judge
+from mercer.report.winner import grow, timings_section, winner_section
 from report_stories import EVIL
 
 

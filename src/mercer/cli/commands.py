@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mercer.cli import INTERRUPTED, check, fit, predict, score, show, verify
-from mercer.cli.shared.errors import CLOSED_PIPE, WRONG_USE, guarded, sentence_of, shortened
-from mercer.cli.shared.files import Force, Output, interruptible, require_outputs
-from mercer.cli.shared.options import AsJson
-from mercer.cli.shown import demo
+from mercer.cli import INTERRUPTED, demo, fit, kernels, predict, saved
+from mercer.cli.output import CLOSED_PIPE, WRONG_USE, sentence_of, shortened
 
 app = typer.Typer(
     help="Learning with kernels: exact, certified, fast, on any input a kernel can compare.",
@@ -21,13 +17,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-app.command(epilog=fit.EXAMPLES)(fit.fit)
-app.command(epilog=predict.EXAMPLES)(predict.predict)
-app.command(epilog=score.EXAMPLES)(score.score)
-app.command(epilog=show.EXAMPLES)(show.show)
-app.command(epilog=verify.EXAMPLES)(verify.verify)
-app.command(epilog=check.EXAMPLES)(check.check)
 
 
 def _version(asked: bool) -> None:
@@ -47,35 +36,18 @@ def _options(
     pass
 
 
-@app.command()
-@guarded
-def kernels(as_json: AsJson = False) -> None:
-    """List the kernels and the closure rules, each with its formula and why it is positive semidefinite."""
-    from mercer.cli.shared.output import say_json, terminal
-    from mercer.cli.shown import catalogue
-
-    say_json(catalogue.facts()) if as_json else catalogue.show(terminal())
-
-
-app.command(epilog=demo.EXAMPLES)(demo.demo)
-
-
-@app.command()
-@guarded
-def tour(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", file_okay=False, help="Where the pictures go.")] = Path(
-        "demo"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", hidden=True, help="Time small matrices only.")] = False,
-    force: Force = False,
-) -> None:
-    """Show the library: proofs, verdicts, the classic lifts, certified SVMs, and the engine against scikit-learn."""
-    from mercer.cli.shown.tour import PICTURES, run
-
-    demo.make_folder(out)
-    require_outputs([Output("--out", out / name) for name in PICTURES], force=force)
-    with interruptible():
-        run(out, quick=quick)
+for command in (
+    fit.fit,
+    predict.predict,
+    saved.score,
+    saved.show,
+    saved.verify,
+    kernels.check,
+    kernels.kernels,
+    demo.demo,
+    demo.tour,
+):
+    app.command(epilog=vars(command)["epilog"])(command)
 
 
 def run(arguments: list[str]) -> int:

@@ -12,25 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mercer.cli.shared import options
-from mercer.cli.shared.errors import fail, guarded, no_column
-from mercer.cli.shared.files import Force, Output, require_outputs, written
-from mercer.cli.shared.options import examples
-from mercer.cli.shared.output import aside, noted, say_json, watched
+from mercer.cli import options
+from mercer.cli.options import Force, Output, require_outputs, written
+from mercer.cli.output import aside, fail, guarded, noted, require_columns, say_json, watched
 from mercer.machine.words import count, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXAMPLES = examples(
+
+@guarded(
     "mercer predict price.mercer new.csv --out predicted.csv",
     "mercer predict income.mercer people.csv.gz --proba --keep id --out chances.parquet",
     "mercer predict price.mercer new.csv --quantiles 0.05,0.5,0.95 | head",
     "zcat huge.csv.gz | mercer predict price.mercer - > predicted.csv",
 )
-
-
-@guarded
 def predict(
     model: options.Model,
     data: options.Data,
@@ -105,7 +101,7 @@ def _run(
     spreadsheet: bool,
 ) -> int:
     import mercer
-    from mercer.cli.shared.rows import inputs, pieces, predictions, require
+    from mercer.cli.rows import inputs, pieces, predictions, require
 
     model = mercer.load(path)
     require(model, what)
@@ -124,9 +120,7 @@ def _columns(piece: Any, keep: list[str], data: str) -> Any:
     """Return the columns to copy."""
     if "all" in keep and "all" not in piece.columns:
         return piece
-    for name in keep:
-        if name not in piece.columns:
-            no_column(name, data, piece.columns, " to keep")
+    require_columns(keep, data, piece.columns, " to keep")
     return piece[keep]
 
 

@@ -1,4 +1,4 @@
-"""From plain data back to numbers, texts, lists and arrays, each checked before it is made."""
+"""From plain data back to a model: numbers, lists, arrays and objects, each checked before it is made."""
 
 from __future__ import annotations
 
@@ -34,42 +34,29 @@ from mercer.points.state import Arrays, read_points, stored
 _LARGEST_CHARACTER = 0x10FFFF
 
 
-class DataReader:
-    """Reads what `DataWriter` writes.
+_BUILDING = object()
+
+
+class Reader:
+    """Makes the objects of a manifest, each once: what `Writer` writes, and nothing else.
+
+    Nothing of the file is run; every class and every type is looked up in a list. A code that is a dictionary says by
+    one of its keys what it is: `_read_array` reads those with the key "array".
 
     Parameters
     ----------
-    arrays
-        The arrays of the file.
+    objects, arrays
+        As `Writer` collects them.
+    versions
+        What wrote the file: "mercer", "scikit-learn".
     """
 
-    _KEYS: tuple[str, ...] = (  # which say what a code is; the first that is found counts
-        "float",
-        "number",
-        "numbers",
-        "entry",
-        "tuple",
-        "set",
-        "frozenset",
-        "sets",
-        "dict",
-        "slice",
-        "texts",
-        "repeated",
-        "jagged",
-        "columns",
-        "bytes",
-        "masked",
-        "array",
-        "empty",
-        "objects",
-        "sparse",
-        "table",
-        "dtype",
-    )
-
-    def __init__(self, arrays: Arrays) -> None:
+    def __init__(self, objects: list[Any], arrays: Arrays, versions: dict[str, str]) -> None:
+        self._records = objects
         self._arrays = arrays
+        self._versions = versions
+        self._made: dict[int, Any] = {}
+        self._trials = limits.TRIALS
         self._seen: dict[tuple[str, ...], Any] = {}
         self._entries = 0  # of lists that are kept in arrays
         self._rows = limits.ROWS + sum(a.nbytes for a in arrays.values()) // limits.ROW  # objects that these may make
@@ -83,22 +70,22 @@ class DataReader:
         key = next((key for key in self._KEYS if key in code), None)
         if key is None:
             raise strange(code)
-        return getattr(self, f"_{key}")(code)
+        return getattr(self, f"_read_{key}")(code)
 
     # -- numbers and lists ------------------------------------------------------------------------------
 
-    def _float(self, code: dict[str, Any]) -> float:
+    def _read_float(self, code: dict[str, Any]) -> float:
         if code["float"] not in ("inf", "-inf", "nan"):
             raise strange(code)
         return float(code["float"])
 
-    def _bytes(self, code: dict[str, Any]) -> bytes:
+    def _read_bytes(self, code: dict[str, Any]) -> bytes:
         text = code["bytes"]
         if not isinstance(text, str) or any(ord(letter) > 255 for letter in text):
             raise strange(code)
         return text.encode("latin-1")
 
-    def _number(self, code: dict[str, Any]) -> Any:
+    def _read_number(self, code: dict[str, Any]) -> Any:
         kind, value = as_pair(code["number"])
         dtype = as_dtype(kind, "biufU")
         value = self.read(value)
@@ -106,57 +93,57 @@ class DataReader:
             raise strange(code)
         return dtype.type(value)
 
-    def _entry(self, code: dict[str, Any]) -> Any:
+    def _read_entry(self, code: dict[str, Any]) -> Any:
         array = self.read(code["entry"])
         if not isinstance(array, np.ndarray) or array.ndim:
             raise strange(code)
         return array[()]
 
-    def _tuple(self, code: dict[str, Any]) -> Any:
+    def _read_tuple(self, code: dict[str, Any]) -> Any:
         return tuple(as_list(self.read(code["tuple"])))
 
-    def _set(self, code: dict[str, Any]) -> Any:
+    def _read_set(self, code: dict[str, Any]) -> Any:
         return _hashed(set, self.read(code["set"]))
 
-    def _frozenset(self, code: dict[str, Any]) -> Any:
+    def _read_frozenset(self, code: dict[str, Any]) -> Any:
         return _hashed(frozenset, self.read(code["frozenset"]))
 
-    def _sets(self, code: dict[str, Any]) -> Any:
+    def _read_sets(self, code: dict[str, Any]) -> Any:
         kind = frozenset if code.get("frozen") is True else set
         return [_hashed(kind, elements) for elements in as_list(self.read(code["sets"]))]
 
-    def _dict(self, code: dict[str, Any]) -> Any:
+    def _read_dict(self, code: dict[str, Any]) -> Any:
         return {self.read(k): self.read(v) for k, v in map(as_pair, as_list(code["dict"]))}
 
-    def _slice(self, code: dict[str, Any]) -> Any:
+    def _read_slice(self, code: dict[str, Any]) -> Any:
         start, stop, step = (self.read(part) for part in as_list(code["slice"]))
         return slice(start, stop, step)
 
-    def _numbers(self, code: dict[str, Any]) -> Any:
+    def _read_numbers(self, code: dict[str, Any]) -> Any:
         found = self._vector(code["numbers"], "fi")
         if found.dtype.itemsize < 8:  # of which lists take more memory than the file
             raise strange(code)
         return found.tolist()
 
-    def _texts(self, code: dict[str, Any]) -> Any:
+    def _read_texts(self, code: dict[str, Any]) -> Any:
         name = code["texts"]
         joined = self._vector(name, "u").tobytes()
         ends = self._ends(f"{name}.lengths", len(joined))
         return [joined[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends], ends)]
 
-    def _repeated(self, code: dict[str, Any]) -> Any:
+    def _read_repeated(self, code: dict[str, Any]) -> Any:
         entry, times = self.read(code["repeated"]), code.get("times")
         if entry not in (None, ()) or type(times) is not int or times < 0:
             raise strange(code)
         self._count(times)
         return [entry] * times
 
-    def _jagged(self, code: dict[str, Any]) -> Any:
+    def _read_jagged(self, code: dict[str, Any]) -> Any:
         entries = as_list(self.read(code.get("entries")))
         ends = self._ends(code["jagged"], len(entries))
         return [entries[a:b] for a, b in zip([0, *ends], ends)]
 
-    def _columns(self, code: dict[str, Any]) -> Any:
+    def _read_columns(self, code: dict[str, Any]) -> Any:
         columns = [as_list(self.read(c)) for c in as_list(code["columns"])]
         self._count(len(columns[0]) if columns else 0)
         if "class" not in code:
@@ -193,7 +180,7 @@ class DataReader:
 
     # -- arrays -----------------------------------------------------------------------------------------
 
-    def _array(self, code: dict[str, Any]) -> Any:
+    def _read_array(self, code: dict[str, Any]) -> Any:
         key = str(code["array"]), str(code.get("order")), str(code.get("dtype"))
         if key not in self._seen:
             self._seen[key] = self._new_array(code)
@@ -212,21 +199,21 @@ class DataReader:
             raise ValueError(f"the texts {code['array']!r:.80} hold a character that does not exist")
         return np.ascontiguousarray(array).view(dtype)[..., 0]
 
-    def _empty(self, code: dict[str, Any]) -> np.ndarray:
+    def _read_empty(self, code: dict[str, Any]) -> np.ndarray:
         shape = as_shape(code.get("shape"))
         if math.prod(shape):
             raise strange(code)
         limits.check_shape("empty", shape)
         return np.empty(shape, dtype=as_dtype(code["empty"], "USMm"))
 
-    def _masked(self, code: dict[str, Any]) -> Any:
+    def _read_masked(self, code: dict[str, Any]) -> Any:
         values, mask = self.read(code["masked"]), self.read(code.get("mask"))
         whole = isinstance(values, np.ndarray) and isinstance(mask, np.ndarray)
         if not whole or mask.dtype != np.bool_ or mask.shape != values.shape:
             raise strange(code)
         return np.ma.MaskedArray(values, mask=mask)
 
-    def _objects(self, code: dict[str, Any]) -> np.ndarray:
+    def _read_objects(self, code: dict[str, Any]) -> np.ndarray:
         entries, shape = as_list(self.read(code["objects"])), as_shape(code.get("shape"))
         if math.prod(shape) != len(entries):
             raise strange(code)
@@ -235,7 +222,7 @@ class DataReader:
             found[i] = entry
         return found.reshape(shape)
 
-    def _sparse(self, code: dict[str, Any]) -> Any:
+    def _read_sparse(self, code: dict[str, Any]) -> Any:
         parts = tuple(self.read(code.get(part)) for part in ("data", "indices", "indptr"))
         if not all(isinstance(p, np.ndarray) and p.ndim == 1 for p in parts) or parts[0].dtype.kind not in "fiub":
             raise strange(code)
@@ -245,54 +232,17 @@ class DataReader:
         found.check_format(full_check=True)  # the core trusts the indices
         return found
 
-    def _table(self, code: dict[str, Any]) -> Any:
+    def _read_table(self, code: dict[str, Any]) -> Any:
         if not isinstance(code["table"], dict) or code["table"].get("kind") != "table":
             raise strange(code)
         return read_points(code["table"], self._arrays)
 
-    def _dtype(self, code: dict[str, Any]) -> Any:
-        return as_dtype(code["dtype"], "biufUSMmO")
-
-
-def _hashed(kind: type, elements: Any) -> Any:
-    try:
-        return kind(as_list(elements))
-    except TypeError:  # an element that no set can hold
-        raise strange(elements) from None
-
-
-# From plain data back to a model. Nothing of the file is run; every class and every type is looked up in a list.
-
-
-_BUILDING = object()
-
-
-class Reader(DataReader):
-    """Makes the objects of a manifest, each once.
-
-    Parameters
-    ----------
-    objects, arrays
-        As `Writer` collects them.
-    versions
-        What wrote the file: "mercer", "scikit-learn".
-    """
-
-    _KEYS = (*DataReader._KEYS, "type", "kernels", "random", "function", "scorer", "law", "object")
-
-    def __init__(self, objects: list[Any], arrays: Arrays, versions: dict[str, str]) -> None:
-        super().__init__(arrays)
-        self._records = objects
-        self._versions = versions
-        self._made: dict[int, Any] = {}
-        self._trials = limits.TRIALS
-
     # -- things with a name -----------------------------------------------------------------------------
 
-    def _type(self, code: dict[str, Any]) -> Any:
+    def _read_type(self, code: dict[str, Any]) -> Any:
         return TYPES[as_text(code["type"])]
 
-    def _kernels(self, code: dict[str, Any]) -> Any:
+    def _read_kernels(self, code: dict[str, Any]) -> Any:
         name = as_text(code["kernels"])
         found = kernel_named(name)
         if found is None:
@@ -302,16 +252,16 @@ class Reader(DataReader):
             )
         return found
 
-    def _function(self, code: dict[str, Any]) -> Any:
+    def _read_function(self, code: dict[str, Any]) -> Any:
         return function_named(as_text(code["function"]))
 
-    def _scorer(self, code: dict[str, Any]) -> Any:
+    def _read_scorer(self, code: dict[str, Any]) -> Any:
         return scorer_from_plain(self.read(code["scorer"]))
 
-    def _law(self, code: dict[str, Any]) -> Any:
+    def _read_law(self, code: dict[str, Any]) -> Any:
         return read_law(code["law"], self._arrays)
 
-    def _random(self, code: dict[str, Any]) -> Any:
+    def _read_random(self, code: dict[str, Any]) -> Any:
         state = self.read(code.get("state"))
         generator = GENERATORS[as_text(state["bit_generator"])](0)
         if code["random"] == "RandomState":
@@ -323,7 +273,7 @@ class Reader(DataReader):
 
     # -- objects ----------------------------------------------------------------------------------------
 
-    def _object(self, code: dict[str, Any]) -> Any:
+    def _read_object(self, code: dict[str, Any]) -> Any:
         number = code["object"]
         if type(number) is not int or not 0 <= number < len(self._records):
             raise strange(code)
@@ -363,7 +313,7 @@ class Reader(DataReader):
                 stack += missing
                 continue
             stack.pop()
-            self._object({"object": number})
+            self._read_object({"object": number})
 
     def _parts(self, record: dict[str, Any]) -> list[int]:
         """Return the numbers of the kernels in a record that are not made yet."""
@@ -407,3 +357,16 @@ class Reader(DataReader):
                 raise strange(requests)
             with config_context(enable_metadata_routing=True):
                 getattr(model, f"set_{method}_request")(**asked)
+
+    def _read_dtype(self, code: dict[str, Any]) -> Any:
+        return as_dtype(code["dtype"], "biufUSMmO")
+
+    # The first that is found counts; arrays of texts have a dtype, too.
+    _KEYS = tuple(name.removeprefix("_read_") for name in list(locals()) if name.startswith("_read_"))
+
+
+def _hashed(kind: type, elements: Any) -> Any:
+    try:
+        return kind(as_list(elements))
+    except TypeError:  # an element that no set can hold
+        raise strange(elements) from None

@@ -51,59 +51,31 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
     "mercer.selection": ("Account", "AutoClassifier", "AutoRegressor", "KernelMixture", "KernelSearchCV", "Learned"),
     "mercer.solvers.gp.space": ("Space",),
     "mercer.solvers.online.pegasos": ("Watched",),
-    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
-    "sklearn.compose": ("ColumnTransformer", "TransformedTargetRegressor", "make_column_selector"),
-    "sklearn.impute": ("MissingIndicator", "SimpleImputer"),
+}
+_SKLEARN = {
+    "sklearn.pipeline": "FeatureUnion Pipeline",
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor make_column_selector",
+    "sklearn.impute": "MissingIndicator SimpleImputer",
     "sklearn.preprocessing": (
-        "FunctionTransformer",
-        "KBinsDiscretizer",
-        "LabelBinarizer",
-        "LabelEncoder",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "Normalizer",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PolynomialFeatures",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
+        "FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder MaxAbsScaler MinMaxScaler "
+        "Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures PowerTransformer QuantileTransformer "
+        "RobustScaler StandardScaler"
     ),
     "sklearn.gaussian_process.kernels": (
-        "ConstantKernel",
-        "DotProduct",
-        "ExpSineSquared",
-        "Exponentiation",
-        "Matern",
-        "PairwiseKernel",
-        "Product",
-        "RBF",
-        "RationalQuadratic",
-        "Sum",
-        "WhiteKernel",
+        "ConstantKernel DotProduct ExpSineSquared Exponentiation Matern PairwiseKernel Product RBF "
+        "RationalQuadratic Sum WhiteKernel"
     ),
-    "sklearn.decomposition": ("PCA", "TruncatedSVD"),
-    "sklearn.feature_selection": ("VarianceThreshold",),
-    "sklearn.calibration": ("CalibratedClassifierCV", "_CalibratedClassifier", "_SigmoidCalibration"),
-    "sklearn.isotonic": ("IsotonicRegression",),
+    "sklearn.decomposition": "PCA TruncatedSVD",
+    "sklearn.feature_selection": "VarianceThreshold",
+    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "sklearn.isotonic": "IsotonicRegression",
     "sklearn.model_selection": (
-        "GroupKFold",
-        "GroupShuffleSplit",
-        "KFold",
-        "LeaveOneGroupOut",
-        "LeaveOneOut",
-        "LeavePOut",
-        "PredefinedSplit",
-        "RepeatedKFold",
-        "RepeatedStratifiedKFold",
-        "ShuffleSplit",
-        "StratifiedGroupKFold",
-        "StratifiedKFold",
-        "StratifiedShuffleSplit",
-        "TimeSeriesSplit",
+        "GroupKFold GroupShuffleSplit KFold LeaveOneGroupOut LeaveOneOut LeavePOut PredefinedSplit "
+        "RepeatedKFold RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
+        "StratifiedShuffleSplit TimeSeriesSplit"
     ),
 }
+_LIBRARY |= {module: tuple(names.split()) for module, names in _SKLEARN.items()}
 _METRICS = "sklearn.metrics"  # whose functions a scorer may call
 
 register_kernel(FromMatrices)  # the one kernel outside mercer.kernels

@@ -1,4 +1,4 @@
-"""Numbers, texts, lists and arrays as a manifest in JSON, and arrays by name."""
+"""From a model to plain data: a manifest in JSON, and arrays by name."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from mercer.points.state import Arrays, write_points
 _LIVE = ("_skl_callbacks", "_parent_callback_ctx")  # who listened to the fit
 
 
-class DataWriter:
-    """Collects the arrays of a model, each once however often the model refers to it.
+class Writer:
+    """Collects the objects and the arrays of a model, each once however often the model refers to it.
 
     Attributes
     ----------
+    objects
+        The records of all objects; others refer to them by number.
     arrays
         The arrays, by the path of attributes that leads to them.
     same
@@ -32,6 +34,7 @@ class DataWriter:
     """
 
     def __init__(self) -> None:
+        self.objects: list[Any] = []
         self.arrays: Arrays = {}
         self.same: dict[str, str] = {}
         self._entries = 0
@@ -73,8 +76,27 @@ class DataWriter:
         return code
 
     def _new(self, value: Any, path: str) -> Any:
-        """Return the code of something that others may refer to as well."""
-        raise NotImplementedError
+        if isinstance(value, np.ndarray):
+            return self._array(value, path)
+        if sparse.issparse(value):
+            return self._sparse(value, path)
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if isinstance(value, type):
+            return self._type(value, path)
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return self._random(value, path)
+        if isinstance(value, Kernel):
+            return self._kernel(value, path)
+        if is_foreign(value):
+            return self.write(np.asarray(value.detach().cpu() if hasattr(value, "detach") else value), path)
+        if hasattr(value, "columns") and (hasattr(value, "iloc") or hasattr(value, "vstack")):
+            return {"table": self._with_arrays(lambda arrays: write_points(value, path, arrays))}
+        for write in (self._function, self._scorer, self._law):
+            code = write(value, path)
+            if code is not None:
+                return code
+        return self._object(value, path)
 
     # -- numbers and lists ------------------------------------------------------------------------------
 
@@ -187,51 +209,6 @@ class DataWriter:
                 self._known[id(array)] = array, {"array": name}
         return code
 
-
-def _ordered(elements: Any) -> list[Any]:
-    """Return the elements of a set in an order that is the same in every run."""
-    return sorted(elements, key=lambda v: (type(v).__name__, repr(v)))
-
-
-# -- from a model to plain data: a manifest in JSON, and arrays by name -----------------------------------
-
-
-class Writer(DataWriter):
-    """Collects the objects and the arrays of a model, each once however often the model refers to it.
-
-    Attributes
-    ----------
-    objects
-        The records of all objects; others refer to them by number.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.objects: list[Any] = []
-
-    def _new(self, value: Any, path: str) -> Any:
-        if isinstance(value, np.ndarray):
-            return self._array(value, path)
-        if sparse.issparse(value):
-            return self._sparse(value, path)
-        if isinstance(value, np.dtype):
-            return {"dtype": value.str}
-        if isinstance(value, type):
-            return self._type(value, path)
-        if isinstance(value, np.random.RandomState | np.random.Generator):
-            return self._random(value, path)
-        if isinstance(value, Kernel):
-            return self._kernel(value, path)
-        if is_foreign(value):
-            return self.write(np.asarray(value.detach().cpu() if hasattr(value, "detach") else value), path)
-        if hasattr(value, "columns") and (hasattr(value, "iloc") or hasattr(value, "vstack")):
-            return {"table": self._with_arrays(lambda arrays: write_points(value, path, arrays))}
-        for write in (self._function, self._scorer, self._law):
-            code = write(value, path)
-            if code is not None:
-                return code
-        return self._object(value, path)
-
     # -- things with a name -----------------------------------------------------------------------------
 
     def _type(self, value: type, path: str) -> Any:
@@ -321,6 +298,11 @@ class Writer(DataWriter):
             }
             record["requests"] = self.write(asked, f"{prefix}requests")
         return record
+
+
+def _ordered(elements: Any) -> list[Any]:
+    """Return the elements of a set in an order that is the same in every run."""
+    return sorted(elements, key=lambda v: (type(v).__name__, repr(v)))
 
 
 def _refusal(value: Any, path: str) -> Exception:

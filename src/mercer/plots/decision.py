@@ -17,7 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots import style
-from mercer.plots.panels import FINENESS, SOLID, limits, scatter
+from mercer.plots.style import SOLID, limits, on_grid, scatter
 
 ZONES = ("#d3e2f2", "#ecf3fa", "#fcf0f1", "#f5d9dd")  # f <= -1, -1 < f < 0, 0 <= f < 1, f >= 1
 EDGE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.1, "linestyle": (0, (5, 3)), "zorder": 2}
@@ -142,9 +142,8 @@ def _support(model: Any, points: np.ndarray) -> np.ndarray:
 
 def _grid(model: Any, like: Any, box: list[tuple[float, float]], wider: float = 0.0) -> tuple[np.ndarray, ...]:
     """Return the axes of a grid over the box (or a wider one), and f on it."""
-    x1, x2 = (np.linspace(a - wider * (b - a), b + wider * (b - a), FINENESS) for a, b in box)
-    f = _values(model, like, np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)]))
-    return x1, x2, f.reshape(FINENESS, FINENESS)
+    wide = [(a - wider * (b - a), b + wider * (b - a)) for a, b in box]
+    return on_grid(lambda points: _values(model, like, points), wide)
 
 
 def _threads(

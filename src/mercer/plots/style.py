@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -22,6 +23,10 @@ MARKERS = ("o", "^")
 
 SEQUENTIAL = LinearSegmentedColormap.from_list("mercer", ["#ffffff", "#a9c8e8", BLUE, "#12304f"])
 DIVERGING = LinearSegmentedColormap.from_list("mercer-signed", ["#7a1f2e", RED, "#ffffff", BLUE, "#12304f"])
+
+STRAIGHT: dict[str, Any] = {"color": MUTED, "linewidth": 1.4, "linestyle": (0, (5, 3)), "zorder": 2}
+SOLID: dict[str, Any] = {"color": INK, "linewidth": 1.6, "zorder": 2}
+FINENESS = 300  # of the grid on which regions are found
 
 _RC: dict[Any, Any] = {
     "figure.dpi": 150,
@@ -75,3 +80,25 @@ def figure(width: float, height: float) -> Figure:
 def owner(axes: Axes) -> Figure:
     """Return the figure at the root of the axes."""
     return axes.figure.figure
+
+
+def scatter(axes: Axes, columns: tuple[np.ndarray, ...], classes: np.ndarray, **options: Any) -> None:
+    """Draw points in the colours and shapes of their classes, 0 and 1."""
+    for c in (0, 1):
+        look: dict[str, Any] = {"color": COLOURS[c], "marker": MARKERS[c], "s": 26, "zorder": 3}
+        look |= {"edgecolors": "white", "linewidths": 0.5} | options
+        axes.scatter(*(column[classes == c] for column in columns), **look)
+
+
+def on_grid(f: Any, box: Any, fineness: int = FINENESS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the axes of a grid over a box in the plane, and the values there of a function of points."""
+    x, y = (np.linspace(low, high, fineness) for low, high in box)
+    values = f(np.column_stack([g.ravel() for g in np.meshgrid(x, y)]))
+    return x, y, np.reshape(values, (fineness, fineness))
+
+
+def limits(values: np.ndarray, margin: float = 0.12) -> tuple[float, float]:
+    """Return the range of values, widened on each side by a share of it."""
+    low, high = float(values.min()), float(values.max())
+    pad = margin * ((high - low) or 1.0)
+    return low - pad, high + pad

@@ -17,18 +17,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mercer.machine.clock import Clock, pace
 from mercer.machine.files import placed
 from mercer.machine.words import brief, count, seconds
-from mercer.report.drawing.blocks import Code, Facts, Figures, Prose, Section, Table, Tile
-from mercer.report.drawing.words import clip, number
-from mercer.report.machine import Machine
-from mercer.report.sections.columns import dependence_figures, importance_section, measure
-from mercer.report.sections.data import data_section
-from mercer.report.sections.errors import calibration_section, errors_section
-from mercer.report.sections.influence import influence_section
-from mercer.report.sections.learning import learning_section
-from mercer.report.sections.plane import columns_plane, directions_plane, plane_figure
-from mercer.report.sections.search_map import search_section
-from mercer.report.sections.winner import timings_section, winner_section
-from mercer.report.story import Story, judge
+from mercer.report.blocks import Code, Facts, Figures, Prose, Section, Table, Tile, clip, number
+from mercer.report.columns import dependence_figures, importance_section, measure
+from mercer.report.data import data_section
+from mercer.report.errors import calibration_section, errors_section
+from mercer.report.influence import influence_section
+from mercer.report.plane import columns_plane, directions_plane, plane_figure
+from mercer.report.search import search_section
+from mercer.report.story import Machine, Story, judge
+from mercer.report.winner import learning_section, timings_section, winner_section
 
 _FOLDER = Path(__file__).parent
 _BOUNDARY_ROWS = 400  # rows from which the picture of the boundary is made, at most

@@ -40,26 +40,14 @@ class Numbers(NamedTuple):
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a cell says nothing.
-
-    Examples
-    --------
-    >>> is_missing(" NA "), is_missing(float("nan")), is_missing("Nancy")
-    (True, True, False)
-    """
+    """Return whether a cell says nothing."""
     if isinstance(value, str):
         return value.strip().lower() in MISSING
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def number(value: Any) -> float:
-    """Return the number that a cell says, NaN if it says none.
-
-    Examples
-    --------
-    >>> number("1,234"), number("$5"), number("12%"), number("1,2"), number("five")
-    (1234.0, 5.0, 12.0, nan, nan)
-    """
+    """Return the number that a cell says, NaN if it says none."""
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
         if not match or not any(c.isdigit() for c in match[2]) or (match[1] and match[2][0] in "+-"):
@@ -156,12 +144,15 @@ def numbers(series: pd.Series, far: float = _FAR) -> Numbers:
         example = str(series[there].iloc[0]) if there.any() else ""
         return Numbers(np.full(len(series), np.nan), int(there.sum()), example)
     codes, values = distinct(series)
-    known = np.array([*map(number, values), np.nan], dtype=np.float64)
-    cells = known[codes]
-    cells[codes < 0] = np.nan
+    cells = spread(codes, [number(v) for v in values], values)
+    return cells._replace(values=_finite(cells.values, far))
+
+
+def spread(codes: np.ndarray, known: Any, values: Any) -> Numbers:
+    """Return the numbers that are known of distinct values, cell by cell; a value whose number is NaN is wrong."""
+    cells = np.append(np.asarray(known, dtype=np.float64), np.nan)[codes]
     strange = (codes >= 0) & np.isnan(cells)
-    example = str(values[codes[np.argmax(strange)]]) if strange.any() else ""
-    return Numbers(_finite(cells, far), int(strange.sum()), example)
+    return Numbers(cells, int(strange.sum()), str(values[codes[np.argmax(strange)]]) if strange.any() else "")
 
 
 def _finite(values: np.ndarray, far: float) -> np.ndarray:
@@ -192,6 +183,4 @@ def ranks(series: pd.Series, levels: list[str]) -> Numbers:
     """
     codes, called = names(series)
     place = {level: float(i) for i, level in enumerate(levels)}
-    places = np.array([*(place.get(c, np.nan) for c in called), np.nan])[codes]
-    strange = (codes >= 0) & np.isnan(places)
-    return Numbers(places, int(strange.sum()), called[codes[np.argmax(strange)]] if strange.any() else "")
+    return spread(codes, [place.get(c, np.nan) for c in called], called)

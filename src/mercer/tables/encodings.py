@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.tables.cells import Numbers, are_missing, distinct, names, shown
+from mercer.tables.cells import Numbers, are_missing, distinct, names, shown, spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +16,7 @@ _FARTHEST = 1e9  # standard deviations; what lies farther out at prediction is b
 _KNEE = 3.0  # standard deviations up to which numbers stay as they are; those beyond are drawn nearer
 _LONG_TAIL = 6.0  # standard deviations beyond which a tail is long enough to be spoken of
 _HALF = 0.5**0.5  # two values at -_HALF and +_HALF are as far apart as two categories: sqrt(2)
+_MARKED = "; {} at the median and marked by a further column"
 
 
 def learn_numbers(
@@ -64,14 +65,12 @@ def learn_numbers(
         what += ", standardised"
         if tails == "auto" and far > _LONG_TAIL:
             what += f"; a long tail (up to {far:.0f} deviations), drawn nearer beyond {_KNEE:g}"
-    state["made"] = [name] + [f"{name} missing"] * state["missing"]
-    said = f"{name}: {what}"
-    if state["missing"]:
-        said += f"; {are_missing(int(gone.sum()))} at the median and marked by a further column"
+    if gone.any():
+        what += _MARKED.format(are_missing(int(gone.sum())))
     if wrong:
-        said += f"; {wrong:,} of these are no numbers, such as {example[:30]!r}"
-    state["said"] = said + "."
-    return state
+        what += f"; {wrong:,} of these are no numbers, such as {example[:30]!r}"
+    made = [name] + [f"{name} missing"] * state["missing"]
+    return state | {"made": made, "said": f"{name}: {what}."}
 
 
 def _standard(there: np.ndarray) -> dict[str, float]:
@@ -231,19 +230,16 @@ def _parted(text: str) -> bool:
     return sum(text.count(c) for c in "-/. ") >= 2
 
 
-def seconds(series: pd.Series, how: str) -> tuple[np.ndarray, int, str]:
-    """Return seconds since 1970, NaN where there is no date; how many cells are no dates, and one of them."""
+def seconds(series: pd.Series, how: str) -> Numbers:
+    """Return seconds since 1970, NaN where there is no date."""
     import pandas as pd
 
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
-        return _seconds(series), 0, ""
+        return Numbers(_seconds(series), 0, "")
     codes, values = distinct(series)
     texts = [v.strip() if isinstance(v, str) else str(v) for v in values]
-    form = how or "ISO8601"
-    known = np.append(_seconds(pd.Series(pd.to_datetime(texts, format=form, errors="coerce", utc=True))), np.nan)
-    times = known[codes]
-    strange = (codes >= 0) & np.isnan(times)
-    return times, int(strange.sum()), texts[codes[np.argmax(strange)]] if strange.any() else ""
+    dates = pd.to_datetime(texts, format=how or "ISO8601", errors="coerce", utc=True)
+    return spread(codes, _seconds(pd.Series(dates)), texts)
 
 
 def _seconds(series: pd.Series) -> np.ndarray:
@@ -293,11 +289,8 @@ def learn_dates(name: str, times: np.ndarray, how: str, scale: float) -> dict[st
     first, last = (np.datetime64(int(t), "s").item() for t in (there[0], there[-1]))
     what = f"times from {first:%H:%M} to {last:%H:%M}" if clock else f"dates from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
     read = f", read as {how.replace('%d', 'day').replace('%m', 'month').replace('%Y', 'year')}" if "%m/" in how else ""
-    said = f"{name}: {what}{read}; columns for {', '.join(parts)}"
-    if gone.any():
-        said += f"; {are_missing(int(gone.sum()))} at the median and marked by a further column"
-    state["said"] = said + "."
-    return state
+    marked = _MARKED.format(are_missing(int(gone.sum()))) if gone.any() else ""
+    return state | {"said": f"{name}: {what}{read}; columns for {', '.join(parts)}{marked}."}
 
 
 def encode_dates(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:

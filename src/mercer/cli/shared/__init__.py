@@ -1,1 +1,0 @@
-"""The common part of the commands: options, outputs, rows, scores, errors, the terminal."""

@@ -1,1 +1,0 @@
-"""Commands that show rather than work: demo, tour, lecture, race, catalogue."""

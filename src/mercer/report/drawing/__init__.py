@@ -1,1 +1,0 @@
-"""Drawings and prose of a report: SVG, scales, blocks of a page."""
