@@ -10,10 +10,10 @@ import mercer.solvers.linear.solve as linear_dual
 import mercer.solvers.linear.solve as linear_solve
 from cases import each
 from mercer.solvers.control import Control
-from mercer.solvers.linear.interior import State, interior_point
+from mercer.solvers.linear.interior import interior_point
 from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear.newton import squared_newton
-from mercer.solvers.linear.problem import LinearProblem
+from mercer.solvers.linear.problem import LinearProblem, State
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import by_decomposition, finish, solve_linear_models, solve_tiny
 

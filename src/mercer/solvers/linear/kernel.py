@@ -9,9 +9,8 @@ from scipy import linalg, sparse
 
 from mercer.certify import Stop, relative_gap
 from mercer.machine.budget import Budget
-from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.newton import step_length
-from mercer.solvers.linear.problem import LinearProblem, total
+from mercer.solvers.linear.problem import LinearProblem, State, total
 from mercer.solvers.linear.rows import Rows
 
 _FACTORED_ROWS = 8000  # rows up to which the kernel matrix is held and factored
@@ -57,11 +56,8 @@ class KernelNewton:
     def keep(self) -> None:
         """Write the model to the state."""
         rows = self.problem.rows
-        k = rows.penalised
-        v = rows.transposed(self.beta)
-        v[:k] /= rows.penalty[:k]
-        v[k:] = self.offset
-        self.state.v = v
+        self.state.v = rows.implied(rows.transposed(self.beta))
+        self.state.v[rows.penalised :] = self.offset
 
     def minimise(self, tol: float, anchor: np.ndarray, strength: np.ndarray, cap: np.ndarray | float) -> None:
         """Minimise until the gap of the problem is `tol`, or until the residual says that no step improves it."""
@@ -76,9 +72,7 @@ class KernelNewton:
             image = total(sign * alpha)
             pulled = times(self.K, image)
             primal = 0.5 * float(self.beta @ self.product) + problem.risk(z)
-            dual = float((problem.target * alpha).sum()) - 0.5 * float(image @ pulled)
-            if problem.squared:
-                dual -= 0.25 * float((alpha * alpha / problem.cost).sum())
+            dual = problem.gain(alpha) - 0.5 * float(image @ pulled)
             residual = 0.5 * float((image - self.beta) @ (pulled - self.product))
             if problem.rows.offset:
                 residual += abs(float(image.sum())) * max(abs(self.offset), float(np.abs(z).max()))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.certify import Stop, relative_gap
-from mercer.solvers.linear.interior import State
-from mercer.solvers.linear.problem import LinearProblem, total
+from mercer.solvers.linear.problem import LinearProblem, State, total
 from mercer.solvers.linear.system import MatrixFree, System, system
 
 
@@ -83,7 +82,7 @@ def _newton(
     residual says that further steps can only improve the smoothed problem.
     """
     rows, sign = problem.rows, problem.sign
-    p, k = rows.penalty, rows.penalised
+    p = rows.penalty
     v = state.v
     f = rows.times(v)
     smallest, stalled = np.inf, 0
@@ -94,7 +93,7 @@ def _newton(
         pull = problem.pull(alpha)
         gradient = p * v - pull
         primal, dual = problem.primal(v, z), problem.dual(alpha, pull)
-        residual = 0.5 * float((gradient[:k] ** 2 / p[:k]).sum())
+        residual = 0.5 * rows.dual_square(gradient)
         if rows.offset:
             residual += abs(float(gradient[-1])) * max(abs(float(v[-1])), float(np.abs(z).max()))
         state.v, state.alpha = v, alpha
