@@ -16,9 +16,15 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual.problem import Offset, Solution, SVMDual
 from mercer.solvers.dual.solve import solve, solve_small
 from mercer.solvers.linear.interior import interior_point
-from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
 from mercer.solvers.linear.many import ManyRows, Sweeper
-from mercer.solvers.linear.newton import proximal, smoothed, squared_newton
+from mercer.solvers.linear.newton import (
+    by_kernel,
+    proximal,
+    proximal_by_kernel,
+    smoothed,
+    squared_by_kernel,
+    squared_newton,
+)
 from mercer.solvers.linear.problem import LinearProblem, LinearSolution, State, balanced
 from mercer.solvers.linear.rows import COPIED_NUMBERS, Rows, single_threaded
 from mercer.solvers.linear.sparse import solve_sparse

@@ -52,7 +52,12 @@ def cholesky(M: np.ndarray) -> Product:
         factor, fails = linalg.lapack.dpotrf(scaled, lower=1)
         if fails == 0:
             return lambda r: scale * linalg.lapack.dpotrs(factor, scale * r, lower=1)[0]
-    raise np.linalg.LinAlgError("a Newton system is not positive definite; X or the weights span too many orders.")
+    raise not_definite()
+
+
+def not_definite() -> np.linalg.LinAlgError:
+    """Return the error for a Newton system that no lift makes positive definite."""
+    return np.linalg.LinAlgError("a Newton system is not positive definite; X or the weights span too many orders.")
 
 
 class ByColumns:
