@@ -1,6 +1,7 @@
 """Newton's method for piecewise quadratic linear models, in the columns of X or in one coefficient per row.
 
-Squared hinges are minimised at once, hinges by proximal steps or rounded around their kinks.
+Squared hinges are minimised at once, hinges by proximal steps or rounded around their kinks. The parameters problem,
+state and tol are those of `interior_point`.
 """
 
 from __future__ import annotations
@@ -96,11 +97,6 @@ def proximal(problem: LinearProblem, state: State, tol: float) -> State:
 
     which turns the hinge into a Huber function of width cost/s around the anchor. Newton's method minimises it; only
     rows inside that width have curvature, about as many as there are support vectors on the margin.
-
-    Parameters
-    ----------
-    problem, state, tol
-        As for `interior_point`.
     """
     newton = system(problem.rows)
     cost = np.broadcast_to(problem.cost, problem.sign.shape)
@@ -206,11 +202,6 @@ def proximal_by_kernel(problem: LinearProblem, state: State, tol: float) -> bool
 
     Proximal steps of the dual, as in `proximal`. Where an alpha of the first step is beyond its cost, the answer is
     False and the state is what it was: exchanging rows with a bound leads in circles.
-
-    Parameters
-    ----------
-    problem, state, tol
-        As for `interior_point`.
     """
     newton = KernelNewton(problem, state)
     # 1 / strength stands beside the kernel values: small enough that two or three steps are all it takes.

@@ -68,19 +68,15 @@ def solve_linear_models(
         Whether |w|_1 is the penalty, in place of |w|²/2.
     """
     with single_threaded(problems[0].rows):
-        return _one_by_one(problems, control, few_weights)
-
-
-def _one_by_one(problems: list[LinearProblem], control: Control, few_weights: bool) -> list[LinearSolution]:
-    states: list[State | None] = [None] * len(problems)
-    if not few_weights and tiny(problems, control):
-        states = solve_tiny(problems, control)
-    solutions = []
-    for problem, state in zip(problems, states, strict=True):
-        solutions.append(solve_sparse(problem, control) if few_weights else _solve_one(problem, state, control))
-        if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLBACK):
-            control = replace(control, max_iter=0)
-    return solutions
+        states: list[State | None] = [None] * len(problems)
+        if not few_weights and tiny(problems, control):
+            states = solve_tiny(problems, control)
+        solutions = []
+        for problem, state in zip(problems, states, strict=True):
+            solutions.append(solve_sparse(problem, control) if few_weights else _solve_one(problem, state, control))
+            if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLBACK):
+                control = replace(control, max_iter=0)
+        return solutions
 
 
 def _solve_one(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
@@ -315,13 +311,7 @@ def solve_tiny(problems: list[LinearProblem], control: Control) -> list[State | 
 
 
 def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
-    """Solve a hinge problem by SMO; where interior points are possible, too, as long as it does not crawl.
-
-    Parameters
-    ----------
-    problem, state, tol
-        As for `interior_point`.
-    """
+    """Solve a hinge problem by SMO; where interior points are possible, too, as long as it does not crawl."""
     control = state.control
     most = control.max_iter
     if exact(problem.rows):
