@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import make_moons
 
+import samples
 from mercer.estimators import SVC, KernelRidge
 from mercer.kernels import (
     RBF,
     Constant,
     Delta,
     FromFunction,
-    Laplacian,
     Linear,
     Matern,
     Polynomial,
@@ -25,9 +25,7 @@ from mercer.rkhs import RKHSFunction, RKHSVector
 from samples import shared_letters, table, vectors, words
 
 SPACES = [
-    (RBF(1.5), vectors),
-    (Linear(), vectors),
-    (Polynomial(2) + Laplacian(2.0), vectors),
+    *samples.SPACES[:3],
     (FromFunction(shared_letters).normalized() + 0.1 * Delta(), words),
     (RBF(10.0).on("age") * (Delta().on("town") + 0.5), table),
 ]

@@ -17,28 +17,17 @@ from sklearn.metrics.pairwise import rbf_kernel
 from cases import each
 from mercer.kernels import (
     RBF,
-    Delta,
     FromFeatures,
     FromFunction,
     Laplacian,
     Linear,
-    Matern,
     Polynomial,
     Precomputed,
     Sigmoid,
 )
 from mercer.rkhs import MMDResult, RKHSFunction, mean_embedding, mmd_test, squared_mmd, witness
-from samples import SIMILARITIES, indices, letter_counts, shared_letters, table, vectors, words
+from samples import SIMILARITIES, SPACES, letter_counts, shared_letters, vectors, words
 
-SPACES = [
-    (RBF(1.5), vectors),
-    (Linear(), vectors),
-    (Polynomial(2) + Laplacian(2.0), vectors),
-    (Matern(scale=[0.5, 1.0, 4.0]), vectors),
-    (FromFunction(shared_letters), words),
-    (Precomputed(SIMILARITIES), indices),
-    (RBF(10.0).on("age") * Delta().on("town"), table),
-]
 spaces = st.sampled_from(SPACES)
 seeds = st.integers(0, 2**20)
 
