@@ -2,8 +2,7 @@
 
 from mercer.rkhs.functions.function import RKHSFunction
 from mercer.rkhs.functions.preimage import Preimages, preimages
-from mercer.rkhs.functions.pruning import Pruned
-from mercer.rkhs.functions.sums import Projected
+from mercer.rkhs.functions.pruning import Projected, Pruned
 from mercer.rkhs.functions.vector import RKHSVector
 from mercer.rkhs.mercer.expansion import MercerExpansion, MercerFeatures, Truncation
 from mercer.rkhs.mercer.measures import Box

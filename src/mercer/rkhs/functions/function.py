@@ -18,8 +18,8 @@ from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
 from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
-from mercer.rkhs.functions.pruning import Pruned, prune
-from mercer.rkhs.functions.sums import Projected, distances, inner, norms, project, values
+from mercer.rkhs.functions.pruning import Projected, Pruned, project, prune
+from mercer.rkhs.functions.sums import distances, inner, norms, values
 
 
 class KernelSum:

@@ -230,11 +230,12 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
             dxi = -xi if squared else r / rest - xi + xi / rest * da
             ds, dt = missing[0] - dpull, missing[1] + dpull
             dp, dq = first / s - p - p / s * ds, second / t - q - q / t * dt
-            pairs = [(alpha, da), (u, du), (p, dp), (q, dq), (s, ds), (t, dt)]
+            pairs = [(alpha, da), (u, du), (p, dp), (s, ds), (q, dq), (t, dt)]  # one after the other complementary
             pairs += [] if squared else [(rest, -da), (xi, dxi)]
             step = longest(2.0, pairs)
             if not last:
-                reached = sum(float((x + step * dx) @ (w + step * dw)) for (x, dx), (w, dw) in _products(pairs))
+                ends = [x + step * dx for x, dx in pairs]
+                reached = sum(float(x @ w) for x, w in zip(ends[::2], ends[1::2]))
                 sigma = (reached / (mu * (2 * k + len(y) * (1 if squared else 2)))) ** 3
                 aim = max(sigma, 1e-3 if idle < 3 else 0.3) * mu
                 aims = (aim - da * du, aim + da * dxi, aim - dp * ds, aim - dq * dt)
@@ -245,12 +246,3 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
         if rows.offset:
             v[-1] += step * dv[-1]
         run.steps += 1
-
-
-Pair = tuple[np.ndarray, np.ndarray]
-
-
-def _products(pairs: list[Pair]) -> list[tuple[Pair, Pair]]:
-    """Return which variables are complementary: alpha and u, p and s, q and t, cost - alpha and xi."""
-    matched = [(pairs[0], pairs[1]), (pairs[2], pairs[4]), (pairs[3], pairs[5])]
-    return [*matched, (pairs[6], pairs[7])] if len(pairs) > 6 else matched
