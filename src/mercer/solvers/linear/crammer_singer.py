@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.certify import Stop, relative_gap
 from mercer.solvers.control import Control
 from mercer.solvers.linear.problem import LinearSolution
-from mercer.solvers.linear.rows import Rows, single_threaded
+from mercer.solvers.linear.rows import COPIED_NUMBERS, Rows, single_threaded
 from mercer.solvers.linear.system import cholesky, conjugate
 from mercer.solvers.run import Run
 
@@ -97,6 +97,9 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
     control
         The limits. An interrupt, too, returns the best solution so far.
     """
+    rows = problem.rows
+    if rows.shape[0] * rows.shape[1] <= COPIED_NUMBERS:
+        problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
     run = _Proximal(problem, control)
     try:
         with single_threaded(problem.rows):
@@ -115,7 +118,7 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
     kkt = max(float(slackness.max()), float(np.abs(problem.rows.times(apart)).max()))
     solver = "proximal semismooth Newton"
     certificate = run.certificate(primal, dual, kkt, solver, run.stopped, otherwise=Stop.ROUNDING)
-    models = [problem.rows.model(v) for v in V.T]
+    models = [rows.model(v) for v in V.T]
     w, b = np.array([w for w, _ in models]), np.array([b for _, b in models])
     return LinearSolution(w, b, beta.T, certificate, run.history)
 

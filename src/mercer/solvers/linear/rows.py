@@ -144,7 +144,7 @@ class Rows:
             def part(share: slice) -> np.ndarray:
                 t = nothing.copy()
                 for s in self._strips(share):
-                    t += r[s].T @ self.X[s].astype(np.float64, copy=False)
+                    t += (self.X[s].astype(np.float64, copy=False).T @ r[s]).T
                 return t
 
             t = sum(run(part, self._shares()), nothing)
