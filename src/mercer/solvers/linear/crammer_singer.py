@@ -100,6 +100,9 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
     rows = problem.rows
     if rows.shape[0] * rows.shape[1] <= COPIED_NUMBERS:
         problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
+    elif rows.X.dtype != np.float64:  # once, not in each product
+        X = rows.X.astype(np.float64)
+        problem = replace(problem, rows=Rows(X, rows.centre, rows.scale, rows.ones, rows.penalty))
     run = _Proximal(problem, control)
     try:
         with single_threaded(problem.rows):
