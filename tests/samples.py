@@ -180,6 +180,15 @@ _FACTOR = np.random.default_rng(1).normal(size=(6, 4))
 SIMILARITIES = _FACTOR @ _FACTOR.T
 DISTANCES = np.linalg.norm(_FACTOR[:, None] - _FACTOR[None], axis=-1)
 COVARIANCE = np.array([[1.0, 0.3, 0.0], [0.3, 2.0, -0.5], [0.0, -0.5, 0.7]])
+SPACES = [  # kernels and points whose functions are looked at
+    (RBF(1.5), vectors),
+    (Linear(), vectors),
+    (Polynomial(2) + Laplacian(2.0), vectors),
+    (Matern(scale=[0.5, 1.0, 4.0]), vectors),
+    (FromFunction(shared_letters), words),
+    (Precomputed(SIMILARITIES), indices),
+    (RBF(10.0).on("age") * Delta().on("town"), table),
+]
 
 
 # -- samples ----------------------------------------------------------------------------------------------

@@ -2,15 +2,13 @@
 
 from mercer.rkhs.functions.function import RKHSFunction
 from mercer.rkhs.functions.preimage import Preimages, preimages
-from mercer.rkhs.functions.pruning import Pruned
-from mercer.rkhs.functions.sums import Projected
+from mercer.rkhs.functions.pruning import Projected, Pruned
 from mercer.rkhs.functions.vector import RKHSVector
 from mercer.rkhs.mercer.expansion import MercerExpansion, MercerFeatures, Truncation
 from mercer.rkhs.mercer.measures import Box
-from mercer.rkhs.statistics.embedding import mean_embedding, squared_mmd, witness
+from mercer.rkhs.statistics.embedding import mean_embedding, mmd_test, squared_mmd, witness
 from mercer.rkhs.statistics.independence import hsic_test
 from mercer.rkhs.statistics.outcome import HSICResult, MMDResult
-from mercer.rkhs.statistics.two_sample import mmd_test
 
 __all__ = [
     "Box",

@@ -10,19 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import samples
 from mercer.estimators import KernelRidge
-from mercer.kernels import RBF, Delta, FromFunction, Laplacian, Linear, Matern, Polynomial, Precomputed, Sigmoid
+from mercer.kernels import RBF, Delta, FromFunction, Laplacian, Linear, Matern, Polynomial, Sigmoid
 from mercer.rkhs import RKHSFunction
-from samples import SIMILARITIES, indices, shared_letters, table, vectors, words
+from samples import shared_letters, table, vectors, words
 
 SPACES = [
-    (RBF(1.5), vectors),
-    (Linear(), vectors),
-    (Polynomial(2) + Laplacian(2.0), vectors),
-    (Matern(scale=[0.5, 1.0, 4.0]), vectors),
-    (FromFunction(shared_letters), words),
-    (Precomputed(SIMILARITIES), indices),
-    (RBF(10.0).on("age") * Delta().on("town"), table),
+    *samples.SPACES,
     (FromFunction(shared_letters).normalized() + 0.5 * Delta(), words),
 ]
 spaces = st.sampled_from(SPACES)

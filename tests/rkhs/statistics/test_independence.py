@@ -13,7 +13,7 @@ from cases import each
 from mercer.gram import Gram
 from mercer.kernels import RBF, Delta, FromFunction, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from mercer.rkhs import HSICResult, hsic_test, squared_mmd
-from mercer.rkhs.statistics.alignment import dense_alignment, factored_alignment
+from mercer.rkhs.statistics.independence import dense_alignment, factored_alignment
 from samples import SIMILARITIES, shared_letters, words
 
 METHODS = ("permutation", "block")

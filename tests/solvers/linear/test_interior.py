@@ -10,9 +10,9 @@ from scipy import sparse
 import mercer.solvers.linear.solve as linear_solve
 import mercer.solvers.linear.system as linear_system
 from mercer.solvers.control import Control
-from mercer.solvers.linear.interior import State, interior_point
+from mercer.solvers.linear.interior import interior_point
 from mercer.solvers.linear.newton import proximal, smoothed, squared_newton
-from mercer.solvers.linear.problem import LinearProblem, balanced, best_offset
+from mercer.solvers.linear.problem import LinearProblem, State, balanced, best_offset
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.system import ByColumns, ByRows, MatrixFree, cholesky

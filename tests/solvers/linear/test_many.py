@@ -7,9 +7,8 @@ import mercer.solvers.linear.many as linear_many
 import mercer.solvers.linear.solve as linear_solve
 from cases import each
 from mercer.solvers.control import Control
-from mercer.solvers.linear.interior import State
 from mercer.solvers.linear.many import ManyRows, Secants, Sweeper
-from mercer.solvers.linear.problem import LinearProblem
+from mercer.solvers.linear.problem import LinearProblem, State
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import solve_linear_models
 from mercer.solvers.linear.verify import check_linear

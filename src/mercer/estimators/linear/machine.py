@@ -14,12 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.certify import Certificate, Stop, combined
 from mercer.estimators.shared.data import positive_weights
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
-from mercer.estimators.shared.parameters import (
-    FINITE_PRICE,
-    Rules,
-    Unnecessary,
-    with_parameters,
-)
+from mercer.estimators.shared.parameters import FINITE_PRICE, Rules, Unnecessary, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.rkhs.functions.vector import linear_functions
 from mercer.solvers.control import Control, warn_unfinished

@@ -9,11 +9,7 @@ import numpy as np
 
 from mercer.estimators.shared.data import KernelData, Training
 from mercer.estimators.shared.fitting import finite
-from mercer.estimators.shared.parameters import (
-    PAIRWISE_RULES,
-    Rules,
-    with_parameters,
-)
+from mercer.estimators.shared.parameters import PAIRWISE_RULES, Rules, with_parameters
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
@@ -83,12 +79,6 @@ class Images(KernelData):
         super().__setstate__(state)
         if hasattr(self, "X_fit_"):
             self._prepare()
-
-
-def centred_trace(gram: Gram, row_sums: np.ndarray) -> float:
-    """Return the trace of (I - 11'/n) K (I - 11'/n), from the diagonal and the row sums of K."""
-    n = len(row_sums)
-    return max(float(gram.trace()) - float(row_sums.sum()) / n, 0.0)
 
 
 def like(X: Any, values: np.ndarray) -> np.ndarray:

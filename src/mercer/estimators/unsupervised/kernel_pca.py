@@ -25,7 +25,7 @@ from mercer.estimators.shared.parameters import (
     whole,
     with_parameters,
 )
-from mercer.estimators.unsupervised.base import Images, centred_trace, like
+from mercer.estimators.unsupervised.base import Images, like
 from mercer.gram import Gram, top_eigenpairs
 from mercer.gram.products import Products
 from mercer.kernels import RBF, Kernel
@@ -182,7 +182,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
         self.eigenvalues_, self.eigenvectors_, self.residuals_ = values, vectors, residuals
         self.plan_ = pairs.how
         self._row_means = sums / n
-        self._trace = max(centred_trace(gram, sums), float(values.sum()))
+        trace = float(gram.trace()) - float(sums.sum()) / n  # of H K H
+        self._trace = max(trace, 0.0, float(values.sum()))
         self.explained_variance_ratio_ = values / self._trace if self._trace > 0 else np.zeros(len(values))
         if why := seen_indefinite(gram, centred=True):
             warn(

@@ -1,4 +1,4 @@
-"""Fewer centres for functions: which ones to keep, and the best coefficients for them."""
+"""Functions on other centres: projections, on the span of given points or of the fewest centres that will do."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 
 from mercer.gram import Gram
 from mercer.kernels import Kernel
-from mercer.rkhs.functions.centres import doubled, merged, plain, size_of, taken
+from mercer.machine.budget import Budget
+from mercer.rkhs.functions.centres import doubled, first_equal, merged, plain, size_of, taken
 from mercer.rkhs.functions.sums import exponents, indefinite, roots, scaled
 
 _CANDIDATES = 256  # centres that are looked at together, at most
@@ -26,9 +27,9 @@ class Pruned(NamedTuple):
     Attributes
     ----------
     function
-        The function (or vector of functions) with fewer centres.
+        The function (or vector of functions) on the new centres.
     error
-        The distance in H from what was pruned; for a vector one for each function.
+        The distance in H from what it stands for; for a vector one for each function.
     relative
         The same as a share of the norm.
     """
@@ -36,6 +37,46 @@ class Pruned(NamedTuple):
     function: Any
     error: Any
     relative: Any
+
+
+class Projected(Pruned):
+    """What projecting found, with the fields of `Pruned`."""
+
+    __slots__ = ()
+
+
+def project(kernel: Kernel, points: Any, values: np.ndarray, budget: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return points, and the coefficients of the functions in their span that have these values there.
+
+    Parameters
+    ----------
+    kernel, points
+        Whose kernel functions span the space; equal points count once.
+    values
+        Of the functions that are projected, (n, functions).
+    budget
+        Bytes that may be used.
+
+    Returns
+    -------
+    rows, coefficients
+        Which points are left, and their coefficients, (rows, functions): of the least squares solutions of K a = values
+        the shortest, without the directions in which K is rounding alone.
+    """
+    rows = np.unique(first_equal(points))
+    chosen = doubled(plain(taken(points, rows)))
+    n = len(rows)
+    limit = Budget.for_points(budget, n)
+    limit.require(24 * n * n, f"a projection on the span of {n} points", "project on fewer, or raise the budget.")
+    spectrum, U = eigh(np.asarray(Gram(kernel, chosen, budget=limit).dense(), dtype=np.float64), driver="evd")
+    rounding = n * np.finfo(np.float64).eps * max(float(spectrum[-1]), 0.0)
+    if spectrum[0] < -100 * rounding:
+        raise indefinite(kernel, f"the kernel matrix of the points has the eigenvalue {spectrum[0]:.6g}")
+    kept = spectrum > rounding
+    size = exponents(values[rows])
+    right = scaled(values[rows], -size)
+    inside = U[:, kept] @ ((U[:, kept].T @ right) / spectrum[kept, None])
+    return rows, np.ldexp(inside, size)
 
 
 def prune(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
 
 from mercer.gram import Gram
 from mercer.kernels import Kernel
-from mercer.machine.budget import Budget
 from mercer.machine.lazy import cached_property
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
-from mercer.rkhs.functions.centres import doubled, first_equal, merged, plain, size_of, taken
+from mercer.rkhs.functions.centres import doubled, merged, plain, size_of, taken
 
 _TILE = 2**21  # kernel values held at a time where the coefficients are sparse
 _ROUNDING = {8: 1e-10, 4: 1e-6}  # of <f, f>, in units of the largest it could be, by bytes per kernel value
@@ -229,55 +227,3 @@ def scaled(A: Any, exponent: Any) -> Any:
 def largest(A: Any) -> float:
     """Return the largest absolute coefficient."""
     return float(np.abs(A.data if sparse.issparse(A) else A).max(initial=0.0))
-
-
-class Projected(NamedTuple):
-    """What projecting found.
-
-    Attributes
-    ----------
-    function
-        The projection, a sum of kernel functions at the given points.
-    error
-        The distance in H of the function from its projection; one for each function of a vector.
-    relative
-        The same as a share of the norm.
-    """
-
-    function: Any
-    error: Any
-    relative: Any
-
-
-def project(kernel: Kernel, points: Any, values: np.ndarray, budget: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return points, and the coefficients of the functions in their span that have these values there.
-
-    Parameters
-    ----------
-    kernel, points
-        Whose kernel functions span the space; equal points count once.
-    values
-        Of the functions that are projected, (n, functions).
-    budget
-        Bytes that may be used.
-
-    Returns
-    -------
-    rows, coefficients
-        Which points are left, and their coefficients, (rows, functions): of the least squares solutions of K a = values
-        the shortest, without the directions in which K is rounding alone.
-    """
-    rows = np.unique(first_equal(points))
-    chosen = doubled(plain(taken(points, rows)))
-    n = len(rows)
-    limit = Budget.for_points(budget, n)
-    limit.require(24 * n * n, f"a projection on the span of {n} points", "project on fewer, or raise the budget.")
-    spectrum, U = eigh(np.asarray(Gram(kernel, chosen, budget=limit).dense(), dtype=np.float64), driver="evd")
-    rounding = n * np.finfo(np.float64).eps * max(float(spectrum[-1]), 0.0)
-    if spectrum[0] < -100 * rounding:
-        raise indefinite(kernel, f"the kernel matrix of the points has the eigenvalue {spectrum[0]:.6g}")
-    kept = spectrum > rounding
-    size = exponents(values[rows])
-    right = scaled(values[rows], -size)
-    inside = U[:, kept] @ ((U[:, kept].T @ right) / spectrum[kept, None])
-    return rows, np.ldexp(inside, size)

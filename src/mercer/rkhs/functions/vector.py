@@ -6,26 +6,21 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import mul, truediv
 from typing import Any, Self, overload
 
 import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from mercer.gram import gradient
 from mercer.kernels import Kernel, Linear
-from mercer.kernels.rules.scikit_learn import as_kernel
-from mercer.points import Points
 from mercer.points.sets.points import is_foreign
-from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
-from mercer.rkhs.functions.function import RKHSFunction, same_space
-from mercer.rkhs.functions.pruning import Pruned, prune
-from mercer.rkhs.functions.sums import Projected, distances, inner, norms, project, values
+from mercer.rkhs.functions.centres import joined, like, plain, size_of, taken
+from mercer.rkhs.functions.function import KernelSum, RKHSFunction, same_space
+from mercer.rkhs.functions.sums import inner
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RKHSVector(Sequence[RKHSFunction]):
+class RKHSVector(KernelSum, Sequence[RKHSFunction]):
     r"""Functions f_1, ..., f_k of one space on common centres: the outputs, classes or class pairs of a model.
 
     .. math:: f_j = \sum_i A_{ij} k(x_i, \cdot) + b_j
@@ -66,40 +61,21 @@ class RKHSVector(Sequence[RKHSFunction]):
     coefficients: Any
     offsets: Any = 0.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kernel", as_kernel(self.kernel))
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be a kernel object such as RBF(scale=1.0); it is {self.kernel!r}.")
-        points = self.points.data if isinstance(self.points, Points) else self.points
-        A, size = self.coefficients, size_of(points)
-        if sparse.issparse(A):
-            A = sparse.csc_array(A, dtype=np.float64, copy=True)
-            A.sum_duplicates()
-            A.eliminate_zeros()
-        elif not is_foreign(A):
-            A = np.array(A, dtype=np.float64)
-            A.setflags(write=False)
-        if A.ndim != 2 or A.shape[0] != size:
+    _axes = 2
+    _wanted = "a row for each point and a column for each function are needed."
+    _constants = "offsets"
+
+    @staticmethod
+    def _shaped(b: Any, shape: tuple[int, ...]) -> np.ndarray:
+        b = np.array(b, dtype=np.float64)
+        if b.ndim > 1 or (b.ndim == 1 and b.shape != shape):
             raise ValueError(
-                f"coefficients have shape {tuple(A.shape)} and there are {size} points; a row for each point and a "
-                "column for each function are needed."
-            )
-        b = np.array(self.offsets, dtype=np.float64)
-        if b.ndim > 1 or (b.ndim == 1 and b.shape != (A.shape[1],)):
-            raise ValueError(
-                f"offsets have shape {b.shape} and there are {A.shape[1]} functions; give one number for all or one "
+                f"offsets have shape {b.shape} and there are {shape[0]} functions; give one number for all or one "
                 "for each."
             )
-        b = np.broadcast_to(b, (A.shape[1],)).copy()
+        b = np.broadcast_to(b, shape).copy()
         b.setflags(write=False)
-        numbers_of = A.data if sparse.issparse(A) else A
-        if not (is_foreign(A) or np.isfinite(numbers_of).all()) or not np.isfinite(b).all():
-            raise ValueError("coefficients and offsets must be finite; they contain NaN or infinite values.")
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "coefficients", A)
-        object.__setattr__(self, "offsets", b)
-        if size:
-            object.__setattr__(self, "kernel", self.kernel.resolve(points))
+        return b
 
     @classmethod
     def of(cls, functions: Iterable[RKHSFunction]) -> Self:
@@ -150,55 +126,34 @@ class RKHSVector(Sequence[RKHSFunction]):
         A = self.coefficients[:, chosen.tolist() if is_foreign(self.coefficients) else chosen]
         return type(self)(self.kernel, self.points, A, self.offsets[chosen])
 
-    def __bool__(self) -> bool:
-        return True
-
     def __repr__(self) -> str:
         return f"<{len(self)} functions sum_i a_i k(x_i, .) + b on {size_of(self.points)} centres, k = {self.kernel!r}>"
-
-    # -- values -----------------------------------------------------------------------------------------
 
     def __call__(self, X: Any) -> Any:
         """Return every function at each point of X, (n, functions), in one pass over tiles of kernel values."""
         values = self._inside(X)
         return values + like(self.offsets, values)
 
-    def _inside(self, X: Any) -> Any:
-        """Return every function without its offset at each point of X."""
-        if not size_of(self.points):
-            return np.zeros((len(Points.of(X)), len(self)))
-        return values(self.kernel, X, self.points, self.coefficients)
-
-    def gradient(self, X: Any) -> Any:
-        """Return the derivatives of every function at each row of X, (n, functions, features)."""
-        x = plain(X)
-        if not size_of(self.points):
-            n, d = Points.of(x).vectors.shape
-            return like(np.zeros((n, len(self), d)), X)
-        slopes = gradient(self.kernel, x, plain(self.points), self._plain_coefficients())
-        return like(np.ascontiguousarray(np.moveaxis(slopes, 1, 2)), X)
-
-    def _plain_coefficients(self) -> np.ndarray:
-        A = self.coefficients
-        return np.asarray(A.toarray() if sparse.issparse(A) else plain(A))
-
     # -- the vector space -------------------------------------------------------------------------------
 
-    __array_ufunc__ = None  # NumPy's numbers and arrays leave the arithmetic to the methods below
-
     def _numbers(self, value: Any) -> np.ndarray | None:
-        """Return one number for each function, or None for something else."""
         if isinstance(value, numbers.Real):
             return np.full(len(self), float(value))
         if isinstance(value, np.ndarray | list | tuple) and np.shape(value) == (len(self),):
             return np.asarray(value, dtype=np.float64)
         return None
 
-    def _with(self, coefficients: Any, offsets: Any) -> Self:
-        return type(self)(self.kernel, self.points, coefficients, offsets)
+    def _partner(self, other: Any) -> RKHSVector | None:
+        if isinstance(other, RKHSFunction):
+            xp = array_api_compat.array_namespace(other.coefficients)
+            same = xp.concat([other._columns] * len(self), axis=1)
+            return RKHSVector(other.kernel, other.points, same, other.offset)
+        if isinstance(other, RKHSVector) and len(self) != len(other):
+            same_space(self, other)
+            raise ValueError(f"a vector of {len(self)} functions and one of {len(other)} cannot be added.")
+        return other if isinstance(other, RKHSVector) else None
 
     def _scaled(self, factor: np.ndarray, how: Callable[[Any, Any], Any]) -> Self:
-        """Return the functions times the factors, or divided by them."""
         A = self.coefficients
         if sparse.issparse(A):
             data = how(A.data, np.repeat(factor, np.diff(A.indptr)))
@@ -207,65 +162,13 @@ class RKHSVector(Sequence[RKHSFunction]):
             A = how(A, like(factor, A))
         return self._with(A, how(self.offsets, factor))
 
-    def __add__(self, other: Any) -> RKHSVector:
-        shift = self._numbers(other)
-        if shift is not None:
-            return self._with(self.coefficients, self.offsets + shift)
-        if isinstance(other, RKHSFunction):
-            same_space(self, other)
-            xp = array_api_compat.array_namespace(other.coefficients)
-            same = xp.concat([other.coefficients[:, None]] * len(self), axis=1)
-            other = RKHSVector(other.kernel, other.points, same, other.offset)
-        if not isinstance(other, RKHSVector):
-            return NotImplemented
-        same_space(self, other)
-        if len(self) != len(other):
-            raise ValueError(f"a vector of {len(self)} functions and one of {len(other)} cannot be added.")
-        A, B = self.coefficients, other.coefficients
-        if self.points is other.points:
-            return self._with(A + B, self.offsets + other.offsets)
-        if sparse.issparse(A) or sparse.issparse(B):
-            C: Any = sparse.vstack([sparse.csc_array(A), sparse.csc_array(B)], format="csc")
-        else:
-            C = array_api_compat.array_namespace(A, B).concat([A, B])
-        return type(self)(self.kernel, joined(self.points, other.points), C, self.offsets + other.offsets)
-
-    __radd__ = __add__
-
-    def __neg__(self) -> RKHSVector:
-        return self * -1.0
-
-    def __sub__(self, other: Any) -> RKHSVector:
-        shift = self._numbers(other)
-        if shift is not None:
-            return self + -shift
-        return self + -other if isinstance(other, RKHSVector | RKHSFunction) else NotImplemented
-
-    def __rsub__(self, other: Any) -> RKHSVector:
-        return -self + other
-
-    def __mul__(self, factor: Any) -> RKHSVector:
-        each = self._numbers(factor)
-        return NotImplemented if each is None else self._scaled(each, mul)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, factor: Any) -> RKHSVector:
-        each = self._numbers(factor)
-        if each is None:
-            return NotImplemented
-        if not each.all():
-            raise ZeroDivisionError("a function cannot be divided by 0.")
-        return self._scaled(each, truediv)
-
     # -- the geometry of H ------------------------------------------------------------------------------
 
     def __matmul__(self, other: Any) -> np.ndarray:
         """Return the inner products with each function of another vector, or with one function."""
         if isinstance(other, RKHSFunction):
             same_space(self, other)
-            one = other.coefficients[:, None]
-            return inner(self.kernel, self.points, self.coefficients, other.points, one)[:, 0]
+            return inner(self.kernel, self.points, self.coefficients, other.points, other._columns)[:, 0]
         if not isinstance(other, RKHSVector):
             return NotImplemented
         same_space(self, other)
@@ -291,60 +194,11 @@ class RKHSVector(Sequence[RKHSFunction]):
 
     def norms(self) -> np.ndarray:
         """Return the norm of each function, without its offset."""
-        return norms(self.kernel, self.points, self.coefficients)
+        return self._norms()
 
     def distances(self, other: RKHSVector | RKHSFunction) -> np.ndarray:
         """Return the distance of each function from its partner in another vector, or from one function."""
-        difference = self - other
-        return distances(difference.kernel, difference.points, difference.coefficients)
-
-    def prune(self, tol: float = 1e-6, max_centres: int | None = None, *, budget: Any = None) -> Pruned:
-        """Return the functions on fewer common centres, and how far each has moved; see `RKHSFunction.prune`.
-
-        Parameters
-        ----------
-        tol
-            The error of every function, as a share of its norm.
-        max_centres, budget
-            As for `RKHSFunction.prune`.
-        """
-        A = self._plain_coefficients()
-        rows, C, error, size = prune(self.kernel, self.points, A, tol, max_centres, budget)
-        pruned = type(self)(self.kernel, taken(self.points, rows), like(C, self.coefficients), self.offsets)
-        return Pruned(pruned, error, _share(error, size))
-
-    def project(self, points: Any, *, budget: Any = None) -> Projected:
-        """Return the projections of all functions on one span, and how far each has moved; see `RKHSFunction.project`.
-
-        The kernel matrix of the points is decomposed once for all of them.
-
-        Parameters
-        ----------
-        points, budget
-            As for `RKHSFunction.project`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mercer import RBF
-        >>> F = RKHSVector(RBF(scale=1.0), [[0.0], [1.0], [2.0]], [[1.0, 0.0], [-2.0, 1.0], [0.5, 0.0]])
-        >>> G, error, relative = F.project([[0.5], [1.5]])
-        >>> G([[0.5], [1.5]]).shape, np.allclose(G([[0.5], [1.5]]), F([[0.5], [1.5]]))
-        ((2, 2), True)
-        >>> np.allclose(F.norms() ** 2, G.norms() ** 2 + error**2)
-        True
-        """
-        points = points.data if isinstance(points, Points) else points
-        inside = np.asarray(plain(self._inside(doubled(points))), dtype=np.float64)
-        rows, A = project(self.kernel, points, inside, budget)
-        projected = type(self)(self.kernel, taken(points, rows), like(A, self.coefficients), self.offsets)
-        error = self.distances(projected)
-        return Projected(projected, error, _share(error, self.norms()))
-
-
-def _share(error: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return errors as shares of norms; 0 of the function 0."""
-    return np.divide(error, size, out=np.zeros_like(error), where=size > 0)
+        return self._distances(other)
 
 
 def functions_of(kernel: Kernel, points: Any, A: Any, offsets: Any, single: bool) -> RKHSFunction | RKHSVector:

@@ -312,9 +312,7 @@ class Law:
 
         It converges fast for whatever is smooth inside, however the law ends: quantiles may go to infinity.
         """
-        t, step = np.linspace(-_REACH, _REACH, n, retstep=True)
-        u, v = special.expit(np.pi * np.sinh(t)), special.expit(-np.pi * np.sinh(t))
-        w = step * np.pi * np.cosh(t) * u * v
+        u, v, w = _probabilities(n)
         x = self.quantiles(u, v)
         kept = np.isfinite(x) & (w > _LEAST_WEIGHT)
         if not kept.any():
@@ -353,9 +351,7 @@ class Law:
             return legendre
         if not _has_quantiles(self.law):
             return None
-        t, step = np.linspace(-_REACH, _REACH, n, retstep=True)
-        u, v = special.expit(np.pi * np.sinh(t)), special.expit(-np.pi * np.sinh(t))
-        w = step * np.pi * np.cosh(t) * u * v
+        u, v, w = _probabilities(n)
 
         def tanh_sinh(x: float) -> Nodes:
             below, above = float(self.law.cdf(x)), float(self.law.sf(x))
@@ -368,12 +364,17 @@ class Law:
         return tanh_sinh
 
 
+def _probabilities(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the nodes of tanh-sinh quadrature on [0, 1], what they are short of 1, and their weights."""
+    t, step = np.linspace(-_REACH, _REACH, n, retstep=True)
+    u, v = special.expit(np.pi * np.sinh(t)), special.expit(-np.pi * np.sinh(t))
+    return u, v, step * np.pi * np.cosh(t) * u * v
+
+
 def _has_quantiles(law: Any) -> bool:
     """Return whether scipy has a formula for the quantiles of a law, rather than a search."""
-    from scipy.stats import rv_continuous
-
     dist = getattr(law, "dist", None)
-    return dist is not None and type(dist)._ppf is not rv_continuous._ppf
+    return dist is not None and type(dist)._ppf is not stats.rv_continuous._ppf
 
 
 def _hermite(law: Any, n: int) -> Nodes:

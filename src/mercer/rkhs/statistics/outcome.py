@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.points import Points
 from mercer.rkhs.functions.function import RKHSFunction
 
 SMALLEST, _USUAL, _LARGEST = 6, 32, 1024  # points in a block: for the third moment, and by default
@@ -185,6 +188,18 @@ def block_size_for(size: int, asked: int | None, what: str) -> int:
     if asked is None:
         return min(size, max(_USUAL, min(math.isqrt(size), _LARGEST)))
     return min(size, checked_count(asked, "block_size", SMALLEST))
+
+
+def hollow_blocks(kernel: Kernel, points: Points, parts: list[np.ndarray]) -> Callable[[int], np.ndarray]:
+    """Return what gives the hollow, centred kernel matrix of each part of the points."""
+    gram = Gram(kernel, points.take(np.concatenate(parts)))
+    ends = np.cumsum([len(part) for part in parts])
+
+    def block(i: int) -> np.ndarray:
+        rows = slice(int(ends[i]) - len(parts[i]), int(ends[i]))
+        return hollow_centred(gram.block(rows, rows))
+
+    return block
 
 
 def divided(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:

@@ -21,7 +21,7 @@ from mercer.gram.products import Products
 from mercer.kernels import Kernel, Sum
 from mercer.machine.threads import one_thread_each
 from mercer.points import Points
-from mercer.rkhs.statistics.alignment import centre
+from mercer.rkhs.statistics.independence import centre
 from mercer.solvers.gp.climb import updated_curvature
 
 _FIT_TOL = 1e-3  # of the tolerance: that of the fits

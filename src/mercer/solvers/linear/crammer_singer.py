@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.certify import Stop, relative_gap
 from mercer.solvers.control import Control
 from mercer.solvers.linear.problem import LinearSolution
-from mercer.solvers.linear.rows import Rows, single_threaded
-from mercer.solvers.linear.system import cholesky
+from mercer.solvers.linear.rows import COPIED_NUMBERS, Rows, single_threaded
+from mercer.solvers.linear.system import cholesky, conjugate
 from mercer.solvers.run import Run
 
 _FACTORED_UNKNOWNS = 1500  # unknowns, classes times columns, up to which Newton systems are formed and factored
@@ -50,24 +50,10 @@ class Classes:
     cost: np.ndarray
 
     def __post_init__(self) -> None:
-        X = self.rows.X
-        self.X = X.astype(np.float64) if X.dtype != np.float64 else X
         self.other = np.ones((len(self.codes), self.count))
         self.other[np.arange(len(self.codes)), self.codes] = 0.0
         self.own = self.cost[:, None] * (1.0 - self.other)
         self.penalty = self.rows.penalty[:, None]
-
-    def times(self, V: np.ndarray) -> np.ndarray:
-        """Return A V, one column per class."""
-        W = V[: len(self.rows.scale)] / self.rows.scale[:, None]
-        F = np.asarray(self.X @ W) - self.rows.centre @ W
-        return F + V[-1] if self.rows.ones else F
-
-    def transposed(self, R: np.ndarray) -> np.ndarray:
-        """Return A' R."""
-        total = R.sum(axis=0)
-        T = (np.asarray(self.X.T @ R) - np.multiply.outer(self.rows.centre, total)) / self.rows.scale[:, None]
-        return np.vstack([T, total]) if self.rows.ones else T
 
     def primal(self, V: np.ndarray, F: np.ndarray) -> float:
         """Return the objective at V, where the values are F."""
@@ -77,7 +63,7 @@ class Classes:
     def dual(self, beta: np.ndarray) -> float:
         """Return the dual objective of a balanced beta."""
         k = self.rows.penalised
-        U = self.transposed(self.own - beta)[:k]
+        U = self.rows.transposed(self.own - beta)[:k]
         return float((beta * self.other).sum()) - 0.5 * float((U * U / self.penalty[:k]).sum())
 
     def balanced(self, beta: np.ndarray) -> np.ndarray:
@@ -111,6 +97,12 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
     control
         The limits. An interrupt, too, returns the best solution so far.
     """
+    rows = problem.rows
+    if rows.shape[0] * rows.shape[1] <= COPIED_NUMBERS:
+        problem = replace(problem, rows=rows.take(np.arange(rows.shape[0])))
+    elif rows.X.dtype != np.float64:  # once, not in each product
+        X = rows.X.astype(np.float64)
+        problem = replace(problem, rows=Rows(X, rows.centre, rows.scale, rows.ones, rows.penalty))
     run = _Proximal(problem, control)
     try:
         with single_threaded(problem.rows):
@@ -121,17 +113,15 @@ def solve_crammer_singer(problem: Classes, control: Control) -> LinearSolution:
         run.stopped = Stop.rounding(str(error))
     V, beta, _, dual = run.best
     V = V - V.mean(axis=1, keepdims=True)  # what all classes share decides nothing
-    F, k = problem.times(V), problem.rows.penalised
+    F = problem.rows.times(V)
     primal = problem.primal(V, F)
-    U = problem.transposed(problem.own - beta)
-    apart = np.zeros_like(V)
-    apart[:k] = U[:k] / problem.penalty[:k] - V[:k]
+    apart = problem.rows.implied(problem.rows.transposed(problem.own - beta) - problem.penalty * V)
     F = F + problem.other
     slackness = (beta * (F.max(axis=1, keepdims=True) - F)).sum(axis=1) / problem.cost
-    kkt = max(float(slackness.max()), float(np.abs(problem.times(apart)).max()))
+    kkt = max(float(slackness.max()), float(np.abs(problem.rows.times(apart)).max()))
     solver = "proximal semismooth Newton"
     certificate = run.certificate(primal, dual, kkt, solver, run.stopped, otherwise=Stop.ROUNDING)
-    models = [problem.rows.model(v) for v in V.T]
+    models = [rows.model(v) for v in V.T]
     w, b = np.array([w for w, _ in models]), np.array([b for _, b in models])
     return LinearSolution(w, b, beta.T, certificate, run.history)
 
@@ -173,11 +163,11 @@ class _Proximal(Run):
     def _newton(self, anchor: np.ndarray, strength: np.ndarray) -> np.ndarray:
         """Minimise the rounded objective as far as it helps the objective itself; return beta there."""
         problem, control, k = self.problem, self.control, self.problem.rows.penalised
-        V, F = self.V, problem.times(self.V)
+        V, F = self.V, problem.rows.times(self.V)
         least, idle = np.inf, 0
         while True:
             beta = onto_simplex(anchor + strength * (F + problem.other), problem.cost)
-            gradient = problem.penalty * V - problem.transposed(problem.own - beta)
+            gradient = problem.penalty * V - problem.rows.transposed(problem.own - beta)
             primal, fair = problem.primal(V, F), problem.balanced(beta)
             dual = problem.dual(fair)
             if primal < self.best[2]:
@@ -201,7 +191,7 @@ class _Proximal(Run):
             step = self._solver(beta > 0, strength[:, 0], min(0.1, max(1e-10, self.gap)))(-gradient)
             length = self._search(V, F, step, anchor, strength, float((gradient * step).sum()))
             V = V + length * step
-            F = problem.times(V)
+            F = problem.rows.times(V)
             self.steps += 1
 
     def _rounded(self, V: np.ndarray, F: np.ndarray, anchor: np.ndarray, strength: np.ndarray) -> float:
@@ -214,7 +204,7 @@ class _Proximal(Run):
         self, V: np.ndarray, F: np.ndarray, step: np.ndarray, anchor: np.ndarray, strength: np.ndarray, slope: float
     ) -> float:
         """Return a step length that lowers the rounded objective in proportion to the slope (Armijo)."""
-        start, along, length = self._rounded(V, F, anchor, strength), self.problem.times(step), 1.0
+        start, along, length = self._rounded(V, F, anchor, strength), self.problem.rows.times(step), 1.0
         while length > 1e-10:
             value = self._rounded(V + length * step, F + length * along, anchor, strength)
             if value <= start + 1e-4 * length * slope + 1e-14 * abs(start):
@@ -249,34 +239,15 @@ class _Proximal(Run):
             return lambda r: solve(r.T.ravel()).reshape(m, p).T
 
         def apply(D: np.ndarray) -> np.ndarray:
-            part = problem.times(D)[curved] * S
+            part = problem.rows.times(D)[curved] * S
             out = np.zeros((len(active), m))
             out[curved] = s[:, None] * part - share[:, None] * part.sum(axis=1, keepdims=True) * S
-            return penalty * D + problem.transposed(out)
+            return penalty * D + problem.rows.transposed(out)
 
         weights = np.zeros(active.shape)
         weights[curved] = s[:, None] * S * (1.0 - 1.0 / count[curved, None])
         diagonal = penalty + np.column_stack([problem.rows.diagonal(column) for column in weights.T])
-        return lambda r: _conjugate(apply, r, diagonal, accuracy)
-
-
-def _conjugate(
-    apply: Callable[[np.ndarray], np.ndarray], r: np.ndarray, diagonal: np.ndarray, accuracy: float
-) -> np.ndarray:
-    """Solve a system by conjugate gradients with its diagonal as the preconditioner."""
-    x, s = np.zeros_like(r), r / diagonal
-    direction, size = s, float((r * s).sum())
-    start = size
-    for _ in range(_CG_STEPS):
-        if size <= accuracy**2 * start or size == 0:
-            break
-        product = apply(direction)
-        step = size / float((direction * product).sum())
-        x, r = x + step * direction, r - step * product
-        s = r / diagonal
-        size, before = float((r * s).sum()), size
-        direction = s + (size / before) * direction
-    return x
+        return lambda r: conjugate(apply, r, diagonal, accuracy, _CG_STEPS)
 
 
 def onto_simplex(rows: np.ndarray, total: np.ndarray) -> np.ndarray:

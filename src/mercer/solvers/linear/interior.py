@@ -7,38 +7,12 @@ import math
 import numpy as np
 
 from mercer.certify import Stop, relative_gap
-from mercer.solvers.control import Control
-from mercer.solvers.linear.problem import LinearProblem, balanced, total
+from mercer.solvers.linear.problem import LinearProblem, State, balanced, total
 from mercer.solvers.linear.system import System, system
-from mercer.solvers.run import Run
 
 _STALLED = Stop.rounding("no progress in 15 steps")
 _OVERFLOW = Stop.rounding("numbers too large for float64")
 _LOST = (_STALLED, _OVERFLOW)
-
-
-class State(Run):
-    """A run with the point where it stands, which is kept up to date so that an interrupt loses nothing."""
-
-    def __init__(self, problem: LinearProblem, control: Control) -> None:
-        super().__init__(control)
-        self.v = np.zeros(problem.rows.shape[1])
-        self.alpha: np.ndarray | None = None
-        self.gap = np.inf
-        self.stopped = Stop.CONVERGED
-        self.method = ""
-        self._last = -1  # step of the stage; -1 for no limit
-
-    def afresh(self, steps: int = -1) -> State:
-        """Forget all but the point, as the next stage starts, which may take so many steps; -1 for no limit."""
-        self.alpha, self.gap, self.stopped = None, np.inf, Stop.CONVERGED
-        self._last = self.steps + steps if steps >= 0 else -1
-        return self
-
-    def limit(self) -> str | None:
-        """Return what ends the stage now, if anything."""
-        over = 0 <= self._last <= self.steps
-        return super().limit() or (Stop.steps(self._last) if over else None)
 
 
 def interior_point(problem: LinearProblem, state: State, tol: float) -> State:
@@ -135,7 +109,7 @@ def _follow(problem: LinearProblem, state: State, tol: float, largest: float, ho
         # Towards the solution itself; how far that goes says how much of mu to keep, and what curves away.
         dv, df, da = _direction(problem, newton, theta, stationarity, z)
         du, dxi = -u - ratio_u * da, ratio_xi * da - xi
-        step = _longest(1.0, alpha, da, rest, -da, u, du, xi, dxi)
+        step = longest(1.0, [(alpha, da), (rest, -da), (u, du), (xi, dxi)])
         reached = float(np.vdot(alpha + step * da, u + step * du)) + float(np.vdot(rest - step * da, xi + step * dxi))
         kept = mu * (reached / (2 * alpha.size) / mu) ** 3
         curved, far = (da * du, da * dxi), step
@@ -146,7 +120,7 @@ def _follow(problem: LinearProblem, state: State, tol: float, largest: float, ho
             first, second = (aim - share * curved[0]) / alpha, (aim + share * curved[1]) / rest
             dv, df, da = _direction(problem, newton, theta, stationarity, z + first - second)
             du, dxi = first - u - ratio_u * da, second - xi + ratio_xi * da
-            step = min(1.0, 0.995 * _longest(2.0, alpha, da, rest, -da, u, du, xi, dxi))
+            step = min(1.0, 0.995 * longest(2.0, [(alpha, da), (rest, -da), (u, du), (xi, dxi)]))
             if step >= 0.5 * far or step >= 0.3:
                 break
         if stalled:  # mu along the step is a parabola: not beyond its lowest point
@@ -170,10 +144,10 @@ def _direction(
     return dv, df, theta * q - signed * df
 
 
-def _longest(limit: float, *pairs: np.ndarray) -> float:
-    """Return the longest step, up to the limit, after which no variable is negative."""
-    for value, change in zip(pairs[::2], pairs[1::2]):
-        worst = float((change / value).min())
+def longest(limit: float, pairs: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the longest step, up to the limit, after which no variable is negative; pairs are values and changes."""
+    for value, change in pairs:
+        worst = float((change / value).min(initial=0.0))
         if worst * limit < -1.0:
             limit = -1.0 / worst
     return limit

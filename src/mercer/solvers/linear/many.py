@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -10,9 +10,9 @@ from scipy import sparse
 from mercer import _core
 from mercer.certify import Certificate, Stop, relative_gap
 from mercer.machine.threads import run
-from mercer.solvers.linear.interior import State, interior_point
+from mercer.solvers.linear.interior import interior_point
 from mercer.solvers.linear.newton import smoothed, squared_newton
-from mercer.solvers.linear.problem import LinearProblem, balanced
+from mercer.solvers.linear.problem import LinearProblem, State, balanced
 from mercer.solvers.linear.system import cholesky
 
 _ROWS_PER_COLUMN = 1600  # rows per column whose Hessian is good to a few hundredths
@@ -104,11 +104,11 @@ class ManyRows:
     def _hinges(self) -> tuple[np.ndarray, Certificate] | None:
         state, p, n = self.state, self.problem.rows.penalty, self.problem.rows.shape[0]
         for share in (0.5, 0.1):
-            smoothed(self.sample, state.afresh(_STAGE_STEPS), self.tol, 2 * self._half(state.v, share))
+            smoothed(self.sample, state.afresh(_STAGE_STEPS), self.tol, 2 * self.sample.half_width(state.v, share))
             if state.stopped != Stop.CONVERGED:
                 return None
         state.afresh().method = "interior point near the margin"
-        narrow, moved = self._half(state.v, _LAST_SHARE), np.inf
+        narrow, moved = self.sample.half_width(state.v, _LAST_SHARE), np.inf
         while not _CROSSING_SHARE * moved <= narrow:  # until a step is so short that few rows may yet change sides
             v, before = state.v, moved
             look = self.core.sweep(v, narrow, max(1, int(_LAST_SHARE * n / (_ROWS_PER_COLUMN * len(v)))))
@@ -144,9 +144,8 @@ class ManyRows:
         assert band is not None
         sub = problem.subset(band)
         part = self.alpha[:, band]
-        sub.linear = look.pull - sub.pull(part)
-        sub.constant = look.gain - float((sub.target * part).sum())
-        if not len(band) or (problem.rows.offset and not can_balance(sub)):
+        sub = replace(sub, linear=look.pull - sub.pull(part), constant=look.gain - sub.gain(part))
+        if not len(band) or not sub.can_balance():
             return None
         # Hinges rounded over this width add nρ width² / 24 to the gap, where nρ rows lie in a unit of slack: here a
         # quarter of tol.
@@ -164,19 +163,13 @@ class ManyRows:
         """Return by how much f differs from that of v, on average over the sample."""
         return float(np.sqrt(np.square(self.sample.rows.times(self.state.v - v)).mean()))
 
-    def _half(self, v: np.ndarray, share: float) -> float:
-        """Return the slack that a share of the sample does not exceed."""
-        z = np.abs(self.sample.slack(self.sample.rows.times(v))).min(axis=0)
-        return max(float(np.quantile(z, share)), 1e-9 * float(z.max()), 1e-300)
-
     # -- both -------------------------------------------------------------------------------------------
 
     def _note(self, look: Sweep) -> None:
         """Note the results of a look at all rows."""
         state, rows = self.state, self.problem.rows
-        k = rows.penalised
-        primal = 0.5 * float(rows.penalty @ (state.v * state.v)) + look.risk
-        dual = look.gain - 0.5 * float((look.pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * look.square
+        primal = 0.5 * rows.square(state.v) + look.risk
+        dual = look.gain - 0.5 * rows.dual_square(look.pull) - 0.25 * look.square
         state.gap = (primal - dual) / max(primal, 1e-300)  # of the dual's size, which may be huge, it would hardly fall
         state.note(primal, dual, state.gap, look.curved)
 
@@ -216,14 +209,6 @@ class Secants:
         inner = Y.T @ np.column_stack([self.solve(y) for y in Y.T])
         c = np.linalg.lstsq(inner, Y.T @ self.solve(gradient), rcond=1e-12)[0]
         return -S @ c - self.solve(gradient - Y @ c)
-
-
-def can_balance(sub: LinearProblem) -> bool:
-    """Return whether the rows of a band alone can meet the constraint of the offset, with room to spare."""
-    assert sub.linear is not None
-    cost = np.broadcast_to(sub.cost, sub.sign.shape)
-    up, down = float(cost[sub.sign > 0].sum()), float(cost[sub.sign < 0].sum())
-    return -0.9 * up < sub.linear[-1] < 0.9 * down
 
 
 # Looks at every row of a linear model, in the core: sums that the solvers of many rows need, in one pass of memory.
@@ -338,10 +323,8 @@ class Sweeper:
             The mean of |x|², which makes a change of f of one of alpha.
         """
         rows = self.rows
-        n, k = rows.shape[0], rows.penalised
-        apart = np.zeros_like(v)
-        apart[:k] = pull[:k] / rows.penalty[:k] - v[:k]
-        ends = (*rows.model(v), *rows.model(apart), alpha, unit)
+        n = rows.shape[0]
+        ends = (*rows.model(v), *rows.model(rows.implied(pull - rows.penalty * v)), alpha, unit)
 
         def part(first: int) -> tuple[tuple[float, ...], np.ndarray]:
             sums = np.zeros(len(rows.scale) + 1)
@@ -350,11 +333,10 @@ class Sweeper:
         parts = run(part, range(0, n, _CHUNK_ROWS))
         risk, gain, square = np.sum([out[:3] for out, _ in parts], axis=0)
         pull = self._pull([p for _, p in parts])
-        primal = 0.5 * float(rows.penalty @ (v * v)) + risk
-        dual = gain - 0.5 * float((pull[:k] ** 2 / rows.penalty[:k]).sum()) - 0.25 * square
+        primal = 0.5 * rows.square(v) + risk
+        dual = gain - 0.5 * rows.dual_square(pull) - 0.25 * square
         return primal, dual, max(max(out[3:]) for out, _ in parts), pull
 
     def _pull(self, parts: list[np.ndarray]) -> np.ndarray:
-        total = np.sum(parts, axis=0)
-        pull = (total[:-1] - self.rows.centre * total[-1]) / self.rows.scale
-        return np.append(pull, total[-1]) if self.rows.ones else pull
+        sums = np.sum(parts, axis=0)
+        return self.rows.of_sums(sums[:-1], sums[-1])

@@ -1,4 +1,4 @@
-"""Linear models with a hinge on each side of each row: the objective, its dual, and the certificate."""
+"""Linear models with a hinge on each side of each row: the objective, its dual, and where a solver stands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certify import Certificate
+from mercer.certify import Certificate, Stop
+from mercer.solvers.control import Control
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.run import Row
+from mercer.solvers.run import Row, Run
 
 
 @dataclass
@@ -61,7 +62,7 @@ class LinearProblem:
     def primal(self, v: np.ndarray, z: np.ndarray) -> float:
         """Return the objective at v, where the slacks are z."""
         slope = 0.0 if self.linear is None else float(self.linear @ v)
-        return 0.5 * float(self.rows.penalty @ (v * v)) - slope + self.risk(z) + self.constant
+        return 0.5 * self.rows.square(v) - slope + self.risk(z) + self.constant
 
     def pull(self, alpha: np.ndarray) -> np.ndarray:
         """Return linear + A'(sign alpha): P v at the optimum."""
@@ -70,18 +71,50 @@ class LinearProblem:
 
     def dual(self, alpha: np.ndarray, pull: np.ndarray) -> float:
         """Return the dual objective, with what is missing to the constraint of the offset taken as nothing."""
-        k = self.rows.penalised
-        square = pull[:k] * pull[:k] / self.rows.penalty[:k]
-        value = self.constant + float((self.target * alpha).sum()) - 0.5 * float(square.sum())
-        if self.squared:
-            value -= 0.25 * float((alpha * alpha / self.cost).sum())
-        return value
+        return self.constant + self.gain(alpha) - 0.5 * self.rows.dual_square(pull)
 
-    def subset(self, index: np.ndarray) -> LinearProblem:
-        """Return the problem of some of the rows."""
-        return LinearProblem(
-            self.rows.take(index), self.sign[:, index], self.target[:, index], self.cost[index], self.squared
-        )
+    def gain(self, alpha: np.ndarray) -> float:
+        """Return what alpha itself adds to the dual objective."""
+        value = float((self.target * alpha).sum())
+        return value - 0.25 * float((alpha * alpha / self.cost).sum()) if self.squared else value
+
+    def subset(self, index: np.ndarray, linear: np.ndarray | None = None, constant: float = 0.0) -> LinearProblem:
+        """Return the problem of some of the rows, with what the others contribute."""
+        sides = self.sign[:, index], self.target[:, index]
+        return LinearProblem(self.rows.take(index), *sides, self.cost[index], self.squared, linear, constant)
+
+    def can_balance(self) -> bool:
+        """Return whether the rows of a band alone can meet the constraint of the offset, with room to spare."""
+        if not self.rows.offset or self.linear is None:
+            return True
+        cost = np.broadcast_to(self.cost, self.sign.shape)
+        up, down = float(cost[self.sign > 0].sum()), float(cost[self.sign < 0].sum())
+        return bool(-0.9 * up < self.linear[-1] < 0.9 * down)
+
+    def half_width(self, v: np.ndarray, share: float) -> float:
+        """Return the slack that a share of the rows does not exceed."""
+        z = np.abs(self.slack(self.rows.times(v))).min(axis=0)
+        return max(float(np.quantile(z[:: max(1, len(z) // 20_000)], share)), 1e-9 * float(z.max()), 1e-300)
+
+    def with_best_offset(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return v with the best offset for its w, and the slacks there."""
+        f = self.rows.times(v)
+        if self.rows.offset:
+            shift = best_offset(self, f)
+            v = v.copy()
+            v[-1] += shift
+            f += shift
+        return v, self.slack(f)
+
+    def violation(self, alpha: np.ndarray, z: np.ndarray, scale: Any) -> float:
+        """Return the worst violation of complementary slackness, in units of f.
+
+        `scale` is what makes a change of f of one of alpha: the mean of |x|², or a number for each row.
+        """
+        if self.squared:
+            return float(np.abs(0.5 * alpha / self.cost - np.maximum(z, 0.0)).max(initial=0.0))
+        moved = np.clip(alpha + z / scale, 0.0, self.cost)
+        return float((scale * np.abs(moved - alpha)).max(initial=0.0))
 
 
 def total(sides: np.ndarray) -> np.ndarray:
@@ -183,9 +216,25 @@ class LinearSolution:
     history: list[Row] = field(default_factory=list)
 
 
-def violation(problem: LinearProblem, alpha: np.ndarray, z: np.ndarray, scale: float) -> float:
-    """Return the worst violation of complementary slackness, in units of f; `scale` is the mean of |x|²."""
-    if problem.squared:
-        return float(np.abs(0.5 * alpha / problem.cost - np.maximum(z, 0.0)).max(initial=0.0))
-    moved = np.clip(alpha + z / scale, 0.0, problem.cost)
-    return scale * float(np.abs(moved - alpha).max(initial=0.0))
+class State(Run):
+    """A run with the point where it stands, which is kept up to date so that an interrupt loses nothing."""
+
+    def __init__(self, problem: LinearProblem, control: Control) -> None:
+        super().__init__(control)
+        self.v = np.zeros(problem.rows.shape[1])
+        self.alpha: np.ndarray | None = None
+        self.gap = np.inf
+        self.stopped = Stop.CONVERGED
+        self.method = ""
+        self._last = -1  # step of the stage; -1 for no limit
+
+    def afresh(self, steps: int = -1) -> State:
+        """Forget all but the point, as the next stage starts, which may take so many steps; -1 for no limit."""
+        self.alpha, self.gap, self.stopped = None, np.inf, Stop.CONVERGED
+        self._last = self.steps + steps if steps >= 0 else -1
+        return self
+
+    def limit(self) -> str | None:
+        """Return what ends the stage now, if anything."""
+        over = 0 <= self._last <= self.steps
+        return super().limit() or (Stop.steps(self._last) if over else None)

@@ -96,18 +96,33 @@ class Rows:
         v = w * self.scale
         return np.append(v, b + self.centre @ w) if self.ones else v
 
+    def implied(self, pull: np.ndarray) -> np.ndarray:
+        """Return the v of P v = pull, with 0 for the offset."""
+        v = np.zeros_like(pull)
+        v[: self.penalised] = (pull[: self.penalised].T / self.penalty[: self.penalised]).T
+        return v
+
+    def square(self, v: np.ndarray) -> float:
+        """Return |w|² = v'Pv."""
+        return float(self.penalty @ (v * v))
+
+    def dual_square(self, pull: np.ndarray) -> float:
+        """Return |w|² of the w that a pull implies."""
+        k = self.penalised
+        return float((pull[:k] * pull[:k] / self.penalty[:k]).sum())
+
     def times(self, v: np.ndarray) -> np.ndarray:
-        """Return A v."""
+        """Return A v for one vector, or for several in columns."""
         if not v.any():
-            return np.zeros(self.shape[0])
+            return np.zeros((self.shape[0], *v.shape[1:]))
         if self.ready and self.X.dtype == np.float64:
             return np.asarray(self.X @ v)
-        w = v[: len(self.scale)] / self.scale
+        w = (v[: len(self.scale)].T / self.scale).T
         shift = v[-1] - self.centre @ w if self.ones else 0.0
         if sparse.issparse(self.X):
             f = np.asarray(self.X @ w, dtype=np.float64)
         else:
-            f = np.empty(self.shape[0])
+            f = np.empty((self.shape[0], *v.shape[1:]))
 
             def part(share: slice) -> None:
                 for s in self._strips(share):
@@ -118,23 +133,27 @@ class Rows:
         return f
 
     def transposed(self, r: np.ndarray) -> np.ndarray:
-        """Return A' r."""
+        """Return A' r for one vector, or for several in columns."""
         if self.ready and self.X.dtype == np.float64:
             return np.asarray(self.X.T @ r)
         if sparse.issparse(self.X):
-            t = np.asarray(self.X.T @ r, dtype=np.float64)
+            t = np.asarray(self.X.T @ r, dtype=np.float64).T
         else:
+            nothing = np.zeros((*r.shape[1:], len(self.scale)))
 
             def part(share: slice) -> np.ndarray:
-                t = np.zeros(len(self.scale))
+                t = nothing.copy()
                 for s in self._strips(share):
-                    t += r[s] @ self.X[s].astype(np.float64, copy=False)
+                    t += (self.X[s].astype(np.float64, copy=False).T @ r[s]).T
                 return t
 
-            t = sum(run(part, self._shares()), np.zeros(len(self.scale)))
-        total = r.sum()
-        t = (t - self.centre * total) / self.scale
-        return np.append(t, total) if self.ones else t
+            t = sum(run(part, self._shares()), nothing)
+        return self.of_sums(t, r.sum(axis=0))
+
+    def of_sums(self, sums: np.ndarray, total: Any) -> np.ndarray:
+        """Return A' r from X' r, its transpose for several columns, and the sum of r."""
+        t = ((sums - np.multiply.outer(total, self.centre)) / self.scale).T
+        return np.concatenate([t, total[None]]) if self.ones else t
 
     def gram(self, weight: np.ndarray, index: np.ndarray | None = None) -> np.ndarray:
         """Return A' diag(weight) A for weights of one sign, over all rows or those of `index`, strip by strip."""

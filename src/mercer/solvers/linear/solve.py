@@ -15,11 +15,17 @@ from mercer.points import Points
 from mercer.solvers.control import Control
 from mercer.solvers.dual.problem import Offset, Solution, SVMDual
 from mercer.solvers.dual.solve import solve, solve_small
-from mercer.solvers.linear.interior import State, interior_point
-from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
-from mercer.solvers.linear.many import ManyRows, Sweeper, can_balance
-from mercer.solvers.linear.newton import proximal, smoothed, squared_newton
-from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced, best_offset, violation
+from mercer.solvers.linear.interior import interior_point
+from mercer.solvers.linear.many import ManyRows, Sweeper
+from mercer.solvers.linear.newton import (
+    by_kernel,
+    proximal,
+    proximal_by_kernel,
+    smoothed,
+    squared_by_kernel,
+    squared_newton,
+)
+from mercer.solvers.linear.problem import LinearProblem, LinearSolution, State, balanced
 from mercer.solvers.linear.rows import COPIED_NUMBERS, Rows, single_threaded
 from mercer.solvers.linear.sparse import solve_sparse
 from mercer.solvers.linear.system import exact
@@ -62,19 +68,15 @@ def solve_linear_models(
         Whether |w|_1 is the penalty, in place of |w|²/2.
     """
     with single_threaded(problems[0].rows):
-        return _one_by_one(problems, control, few_weights)
-
-
-def _one_by_one(problems: list[LinearProblem], control: Control, few_weights: bool) -> list[LinearSolution]:
-    states: list[State | None] = [None] * len(problems)
-    if not few_weights and tiny(problems, control):
-        states = solve_tiny(problems, control)
-    solutions = []
-    for problem, state in zip(problems, states, strict=True):
-        solutions.append(solve_sparse(problem, control) if few_weights else _solve_one(problem, state, control))
-        if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLBACK):
-            control = replace(control, max_iter=0)
-    return solutions
+        states: list[State | None] = [None] * len(problems)
+        if not few_weights and tiny(problems, control):
+            states = solve_tiny(problems, control)
+        solutions = []
+        for problem, state in zip(problems, states, strict=True):
+            solutions.append(solve_sparse(problem, control) if few_weights else _solve_one(problem, state, control))
+            if solutions[-1].certificate.stopped in (Stop.INTERRUPTED, Stop.CALLBACK):
+                control = replace(control, max_iter=0)
+        return solutions
 
 
 def _solve_one(problem: LinearProblem, state: State | None, control: Control) -> LinearSolution:
@@ -126,7 +128,7 @@ def _solve(problem: LinearProblem, state: State) -> tuple[np.ndarray, Certificat
                 state.stopped = limit
                 return None
             state.v = np.zeros_like(state.v)
-    state.v, z = _with_best_offset(problem, state.v)
+    state.v, z = problem.with_best_offset(state.v)
     if problem.risk(z) == 0:  # a constant fits
         state.alpha = np.zeros(problem.sign.shape)
         return None
@@ -137,7 +139,7 @@ def _solve(problem: LinearProblem, state: State) -> tuple[np.ndarray, Certificat
             larger = _sample(problem, n // 8)[0] if n > 16 * _SAMPLE_ROWS else part
             for stage, share in ((larger, 0.1), (problem, 0.03)):
                 if not state.limit():
-                    smoothed(stage, state.afresh(), tol, _width(stage, state.v, share))
+                    smoothed(stage, state.afresh(), tol, 2 * stage.half_width(state.v, share))
             if state.gap > tol and not state.limit():
                 _near_the_margin(problem, state, tol)
             if state.gap <= 2 * tol:
@@ -156,12 +158,6 @@ def _constant_fits(problem: LinearProblem) -> bool:
     low = float(problem.target[up].max(initial=-np.inf))
     high = -float(problem.target[~up].max(initial=-np.inf))
     return low <= high if problem.rows.offset else low <= 0 <= high
-
-
-def _width(problem: LinearProblem, v: np.ndarray, share: float) -> float:
-    """Return the width around the kinks that holds a share of the rows."""
-    z = np.abs(problem.slack(problem.rows.times(v))).min(axis=0)
-    return max(2 * float(np.quantile(z[:: max(1, len(z) // 20_000)], share)), 1e-9 * float(np.abs(z).max()), 1e-300)
 
 
 def _plan(problem: LinearProblem, state: State, tol: float) -> None:
@@ -239,22 +235,20 @@ def _near_the_margin(problem: LinearProblem, state: State, tol: float) -> None:
     slope, the problem that is left is small, and its dual value bounds the whole problem from below whatever the guess.
     Rows that were on the wrong side widen the band; at a third of the rows the whole problem is as cheap.
     """
-    rows, cost = problem.rows, problem.cost
-    n = len(cost)
+    cost, n = problem.cost, len(problem.cost)
     size, last = max(_SAMPLE_ROWS // 2, n // 24), np.inf
-    v, z = _with_best_offset(problem, state.v)
+    v, z = problem.with_best_offset(state.v)
     while size <= n // 3:
         band = np.sort(np.argpartition(np.abs(z).min(axis=0), size)[:size])
         alpha = np.where(z > 0, cost, 0.0)
         alpha[:, band] = 0.0
-        sub = problem.subset(band)
-        sub.linear, sub.constant = problem.pull(alpha), float((problem.target * alpha).sum())
-        if rows.offset and not can_balance(sub):
+        sub = problem.subset(band, problem.pull(alpha), problem.gain(alpha))
+        if not sub.can_balance():
             size *= 2
             continue
         state.method, state.v = "interior point near the margin", v
         interior_point(sub, state.afresh(), 0.5 * tol)
-        v, z = _with_best_offset(problem, state.v)
+        v, z = problem.with_best_offset(state.v)
         assert state.alpha is not None
         dual = sub.dual(state.alpha, sub.pull(state.alpha))
         alpha[:, band] = state.alpha
@@ -268,21 +262,10 @@ def _near_the_margin(problem: LinearProblem, state: State, tol: float) -> None:
         last = state.gap
 
 
-def _with_best_offset(problem: LinearProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return v with the best offset for its w, and the slacks there."""
-    f = problem.rows.times(v)
-    if problem.rows.offset:
-        shift = best_offset(problem, f)
-        v = v.copy()
-        v[-1] += shift
-        f += shift
-    return v, problem.slack(f)
-
-
 def finish(problem: LinearProblem, state: State) -> tuple[np.ndarray, np.ndarray, Certificate]:
     """Return what a state amounts to: v with the best offset, a feasible alpha, and the certificate of both."""
     rows = problem.rows
-    v, z = _with_best_offset(problem, state.v)
+    v, z = problem.with_best_offset(state.v)
     if problem.squared:
         alpha = 2 * problem.cost * np.maximum(z, 0.0)
     else:
@@ -291,10 +274,8 @@ def finish(problem: LinearProblem, state: State) -> tuple[np.ndarray, np.ndarray
     alpha = balanced(problem, alpha)
     pull = problem.pull(alpha)
     primal, dual = problem.primal(v, z), problem.dual(alpha, pull)
-    k = rows.penalised
-    apart = np.zeros_like(v)
-    apart[:k] = pull[:k] / rows.penalty[:k] - v[:k]
-    kkt = max(violation(problem, alpha, z, rows.mean_square()), float(np.abs(rows.times(apart)).max(initial=0.0)))
+    apart = rows.times(rows.implied(pull - rows.penalty * v))
+    kkt = max(problem.violation(alpha, z, rows.mean_square()), float(np.abs(apart).max(initial=0.0)))
     return v, alpha, state.certificate(primal, dual, kkt, state.method, state.stopped, otherwise=Stop.ROUNDING)
 
 
@@ -330,13 +311,7 @@ def solve_tiny(problems: list[LinearProblem], control: Control) -> list[State | 
 
 
 def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
-    """Solve a hinge problem by SMO; where interior points are possible, too, as long as it does not crawl.
-
-    Parameters
-    ----------
-    problem, state, tol
-        As for `interior_point`.
-    """
+    """Solve a hinge problem by SMO; where interior points are possible, too, as long as it does not crawl."""
     control = state.control
     most = control.max_iter
     if exact(problem.rows):
@@ -370,11 +345,7 @@ def _dual(problem: LinearProblem, gram: Gram, rows: np.ndarray | None) -> SVMDua
 
 def _take(state: State, problem: LinearProblem, solution: Solution) -> State:
     """Bring the state to a solution of the dual."""
-    rows = problem.rows
-    k = rows.penalised
-    v = rows.transposed(solution.coefficients)
-    v[:k] /= rows.penalty[:k]
-    v[k:] = 0.0  # `finish` finds the best offset
+    v = problem.rows.implied(problem.rows.transposed(solution.coefficients))  # `finish` finds the best offset
     certificate = solution.certificate
     state.v, state.steps, state.gap = v, state.steps + certificate.iterations, certificate.relative_gap
     both = len(problem.sign) == 2

@@ -9,7 +9,8 @@ from scipy import optimize, sparse
 
 from mercer.certify import Stop, relative_gap
 from mercer.solvers.control import Control
-from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced, best_offset
+from mercer.solvers.linear.interior import longest
+from mercer.solvers.linear.problem import LinearProblem, LinearSolution, balanced
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.system import ByColumns
 from mercer.solvers.run import Run
@@ -53,10 +54,7 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
     rows = problem.rows
     k = rows.penalised
     price = np.sqrt(rows.penalty[:k])  # of a unit of v: |w|_1 = sum price |v|
-    v = np.zeros(rows.shape[1])
-    if rows.offset:
-        v[-1] = best_offset(problem, np.zeros(rows.shape[0]))
-    z = problem.slack(rows.times(v))
+    v, z = problem.with_best_offset(np.zeros(rows.shape[1]))
     alpha = 2 * problem.cost * np.maximum(z, 0.0) if problem.squared else np.where(z > 0, problem.cost, 0.0)
     point = _bounded(problem, price, v, alpha, control.tol)
     pull = np.abs(problem.pull(balanced(problem, alpha))[:k]) / price
@@ -86,29 +84,16 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
         stopped = Stop.rounding(str(error))
     z = problem.slack(rows.times(point.v))
     pull = problem.pull(point.alpha)[:k] / price
-    kkt = sparse_violation(problem, point.alpha, z, point.v[:k], pull)
+    # Of the rows in steps of the cost over the mean slack; of the columns (|pull| <= 1, pull v = |v|) in steps of the
+    # largest weight.
+    kkt = problem.violation(point.alpha, z, max(float(np.abs(z).mean()), 1e-300) / problem.cost)
+    size = float(np.abs(point.v[:k]).max(initial=0.0))
+    moved = point.v[:k] + size * pull
+    moved = np.sign(moved) * np.maximum(np.abs(moved) - size, 0.0)
+    kkt = max(kkt, float(np.abs(moved - point.v[:k]).max(initial=0.0)))
     solver = "interior point" if problem.squared or rows.shape[0] > _SIMPLEX_ROWS else "linear program"
     certificate = run.certificate(point.primal, point.dual, kkt, solver, stopped, otherwise=Stop.ROUNDING)
     return LinearSolution(*rows.model(point.v), point.alpha, certificate, run.history)
-
-
-def sparse_violation(
-    problem: LinearProblem, alpha: np.ndarray, z: np.ndarray, v: np.ndarray, pull: np.ndarray
-) -> float:
-    """Return the worst violation of the conditions of optimality, in units of f.
-
-    Of the rows as for other linear models, in steps of the cost over the mean slack; of the columns, |pull| <= 1 and
-    pull v = |v|, in steps of the largest weight.
-    """
-    if problem.squared:
-        worst = float(np.abs(0.5 * alpha / problem.cost - np.maximum(z, 0.0)).max(initial=0.0))
-    else:
-        scale = max(float(np.abs(z).mean()), 1e-300) / problem.cost
-        worst = float((scale * np.abs(np.clip(alpha + z / scale, 0.0, problem.cost) - alpha)).max(initial=0.0))
-    size = float(np.abs(v).max(initial=0.0))
-    moved = v + size * pull
-    moved = np.sign(moved) * np.maximum(np.abs(moved) - size, 0.0)
-    return max(worst, float(np.abs(moved - v).max(initial=0.0)))
 
 
 def _bounded(problem: LinearProblem, price: np.ndarray, v: np.ndarray, alpha: np.ndarray, tol: float) -> Point:
@@ -116,7 +101,7 @@ def _bounded(problem: LinearProblem, price: np.ndarray, v: np.ndarray, alpha: np
 
     Weights that weigh less than the dual says they are away from being used are set to 0, as many as `tol` allows.
     """
-    rows, k = problem.rows, len(price)
+    k = len(price)
     alpha = balanced(problem, alpha)
     pull = np.abs(problem.pull(alpha)[:k]) / price
     alpha = alpha * min(1.0, (1.0 - 1e-12) / max(float(pull.max(initial=0.0)), 1e-300))
@@ -130,12 +115,8 @@ def _bounded(problem: LinearProblem, price: np.ndarray, v: np.ndarray, alpha: np
     def with_weights(keep: np.ndarray) -> Point:
         at = v.copy()
         at[:k] *= keep
-        f = rows.times(at)
-        if rows.offset:
-            shift = best_offset(problem, f)
-            at[-1] += shift
-            f = f + shift
-        return Point(at, alpha, float(price @ np.abs(at[:k])) + problem.risk(problem.slack(f)), dual)
+        at, z = problem.with_best_offset(at)
+        return Point(at, alpha, float(price @ np.abs(at[:k])) + problem.risk(z), dual)
 
     point = with_weights(np.ones(k, bool))
     if point.gap <= tol:
@@ -249,11 +230,12 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
             dxi = -xi if squared else r / rest - xi + xi / rest * da
             ds, dt = missing[0] - dpull, missing[1] + dpull
             dp, dq = first / s - p - p / s * ds, second / t - q - q / t * dt
-            pairs = [(alpha, da), (u, du), (p, dp), (q, dq), (s, ds), (t, dt)]
+            pairs = [(alpha, da), (u, du), (p, dp), (s, ds), (q, dq), (t, dt)]  # one after the other complementary
             pairs += [] if squared else [(rest, -da), (xi, dxi)]
-            step = _longest(pairs)
+            step = longest(2.0, pairs)
             if not last:
-                reached = sum(float((x + step * dx) @ (w + step * dw)) for (x, dx), (w, dw) in _products(pairs))
+                ends = [x + step * dx for x, dx in pairs]
+                reached = sum(float(x @ w) for x, w in zip(ends[::2], ends[1::2]))
                 sigma = (reached / (mu * (2 * k + len(y) * (1 if squared else 2)))) ** 3
                 aim = max(sigma, 1e-3 if idle < 3 else 0.3) * mu
                 aims = (aim - da * du, aim + da * dxi, aim - dp * ds, aim - dq * dt)
@@ -264,18 +246,3 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
         if rows.offset:
             v[-1] += step * dv[-1]
         run.steps += 1
-
-
-Pair = tuple[np.ndarray, np.ndarray]
-
-
-def _products(pairs: list[Pair]) -> list[tuple[Pair, Pair]]:
-    """Return which variables are complementary: alpha and u, p and s, q and t, cost - alpha and xi."""
-    matched = [(pairs[0], pairs[1]), (pairs[2], pairs[4]), (pairs[3], pairs[5])]
-    return [*matched, (pairs[6], pairs[7])] if len(pairs) > 6 else matched
-
-
-def _longest(pairs: list[Pair]) -> float:
-    """Return the longest step, up to 2, after which no variable is negative."""
-    worst = min(float((change / value).min(initial=0.0)) for value, change in pairs)
-    return 2.0 if worst * 2.0 >= -1.0 else -1.0 / worst

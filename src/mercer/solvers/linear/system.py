@@ -13,6 +13,8 @@ from mercer.solvers.linear.rows import Rows
 _STEP_UNKNOWNS = 2000  # unknowns of the largest system that is formed and factored in every step
 _DENSE_COLUMNS = 5000  # the same for the columns of a dense X, where steps change few rows
 
+Product = Callable[[np.ndarray], np.ndarray]
+
 
 class System(Protocol):
     """A family of systems that differ in their weights."""
@@ -39,7 +41,7 @@ def exact(rows: Rows) -> bool:
     return min(rows.shape) <= _STEP_UNKNOWNS
 
 
-def cholesky(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def cholesky(M: np.ndarray) -> Product:
     """Return the solver of M x = r for a positive semidefinite M, scaled to a unit diagonal; lifted where it fails."""
     diagonal = M.diagonal()
     with np.errstate(over="ignore"):
@@ -50,7 +52,12 @@ def cholesky(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         factor, fails = linalg.lapack.dpotrf(scaled, lower=1)
         if fails == 0:
             return lambda r: scale * linalg.lapack.dpotrs(factor, scale * r, lower=1)[0]
-    raise np.linalg.LinAlgError("a Newton system is not positive definite; X or the weights span too many orders.")
+    raise not_definite()
+
+
+def not_definite() -> np.linalg.LinAlgError:
+    """Return the error for a Newton system that no lift makes positive definite."""
+    return np.linalg.LinAlgError("a Newton system is not positive definite; X or the weights span too many orders.")
 
 
 class ByColumns:
@@ -161,22 +168,29 @@ class MatrixFree:
         """Return x to the relative accuracy that is asked for, in the norm of the preconditioner."""
         if self.few is not None:
             return self.few.solve(r)
-        x = np.zeros_like(r)
-        s = r / self.diagonal
-        direction = s
-        size = start = float(r @ s)
-        for _ in range(self.limit):
-            if size <= self.accuracy**2 * start or size == 0:
-                break
-            product = self.penalty * direction
-            product += self.part.transposed(self.weight * self.part.times(direction))
-            curvature = float(direction @ product)
-            if curvature <= 0:
-                break
-            step = size / curvature
-            x = x + step * direction
-            r = r - step * product
-            s = r / self.diagonal
-            size, before = float(r @ s), size
-            direction = s + (size / before) * direction
-        return x
+        return conjugate(self._apply, r, self.diagonal, self.accuracy, self.limit)
+
+    def _apply(self, x: np.ndarray) -> np.ndarray:
+        return self.penalty * x + self.part.transposed(self.weight * self.part.times(x))
+
+
+def conjugate(apply: Product, r: np.ndarray, diagonal: np.ndarray, accuracy: float, limit: int) -> np.ndarray:
+    """Return x of apply(x) = r by conjugate gradients with the diagonal as preconditioner."""
+    x = np.zeros_like(r)
+    s = r / diagonal
+    direction = s
+    size = start = float(np.vdot(r, s))
+    for _ in range(limit):
+        if size <= accuracy**2 * start or size == 0:
+            break
+        product = apply(direction)
+        curvature = float(np.vdot(direction, product))
+        if curvature <= 0:
+            break
+        step = size / curvature
+        x = x + step * direction
+        r = r - step * product
+        s = r / diagonal
+        size, before = float(np.vdot(r, s)), size
+        direction = s + (size / before) * direction
+    return x

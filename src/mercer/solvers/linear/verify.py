@@ -85,10 +85,7 @@ def check_linear(
     outside = outside or (few_weights and float(np.abs(pull).max(initial=0.0)) > 1 + 1e-9)
     unbalanced = intercept and abs(float(beta.sum())) > 1e-9 * max(largest, float(np.abs(beta).sum()))
     if outside or unbalanced:
-        raise ValueError(
-            "the dual variables are not feasible for these data, so that their value bounds nothing; verify with the "
-            "X, y and sample_weight of the fit."
-        )
+        raise _infeasible()
     return Certificate(primal, dual, max(slackness, apart), tol, solver="recomputed")
 
 
@@ -133,10 +130,7 @@ def check_crammer_singer(
     size = 1e-9 * float(cost.sum())
     unbalanced = intercept and float(np.abs(signed.sum(axis=0)).max()) > size
     if beta.min() < 0 or unbalanced or float(np.abs(beta.sum(axis=0) - cost).max()) > 1e-9 * float(cost.max()):
-        raise ValueError(
-            "the dual variables are not feasible for these data, so that their value bounds nothing; verify with the "
-            "X, y and sample_weight of the fit."
-        )
+        raise _infeasible()
     slack = (F + wanted).max(axis=1, keepdims=True) - F - wanted
     slackness = float(((beta.T * slack).sum(axis=1) / cost).max())
     apart = float(np.abs(np.asarray(X @ (pull - w.T))).max(initial=0.0))
@@ -247,6 +241,13 @@ def check_ridge(
         )
         for j in range(Y.shape[1])
     ]
+
+
+def _infeasible() -> ValueError:
+    return ValueError(
+        "the dual variables are not feasible for these data, so that their value bounds nothing; verify with the X, y "
+        "and sample_weight of the fit."
+    )
 
 
 def _unit(values: Any) -> float:

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import mercer.solvers.linear.solve as linear_dual
 import mercer.solvers.linear.solve as linear_solve
 from cases import each
 from mercer.solvers.control import Control
-from mercer.solvers.linear.interior import State, interior_point
-from mercer.solvers.linear.kernel import by_kernel, proximal_by_kernel, squared_by_kernel
-from mercer.solvers.linear.newton import squared_newton
-from mercer.solvers.linear.problem import LinearProblem
+from mercer.solvers.linear.interior import interior_point
+from mercer.solvers.linear.newton import by_kernel, proximal_by_kernel, squared_by_kernel, squared_newton
+from mercer.solvers.linear.problem import LinearProblem, State
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.solve import by_decomposition, finish, solve_linear_models, solve_tiny
 
@@ -77,7 +75,7 @@ def test_bounds_that_matter_are_left_to_others():
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("sparsely", [False, True])
 def test_smo_is_interior_points(monkeypatch, regression, C, intercept, sparsely):
-    monkeypatch.setattr(linear_dual, "_SMO_STEPS_PER_ROW", 100_000)  # it may crawl
+    monkeypatch.setattr(linear_solve, "_SMO_STEPS_PER_ROW", 100_000)  # it may crawl
     problem = made(100, 70, regression, C, intercept=intercept, sparsely=sparsely)
     state = by_decomposition(problem, State(problem, Control(tol=1e-7)), 5e-8)
     other = interior_point(problem, State(problem, Control(tol=1e-7)), 1e-8)
@@ -89,7 +87,7 @@ def test_tiny_problems_are_solved_together(monkeypatch):
     several = [problem, replace(problem, sign=-problem.sign), replace(problem, sign=np.roll(problem.sign, 7, axis=1))]
     together = solve_linear_models(several, Control(tol=1e-6))
     assert all("many small problems" in s.certificate.solver for s in together)
-    monkeypatch.setattr(linear_dual, "_SMO_ROWS", 0)
+    monkeypatch.setattr(linear_solve, "_SMO_ROWS", 0)
     for one, found in zip(several, together, strict=True):
         alone = solve_linear_models([one], Control(tol=1e-6))[0].certificate
         assert "interior" in alone.solver
@@ -100,7 +98,7 @@ def test_an_interrupt_of_tiny_problems_leaves_bounds(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(linear_dual, "solve_small", interrupted)
+    monkeypatch.setattr(linear_solve, "solve_small", interrupted)
     problem, control = made(60, 5, C=0.5), Control()
     assert solve_tiny([problem], control) == [None]
     certificate = solve_linear_models([problem], control)[0].certificate
