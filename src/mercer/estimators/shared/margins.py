@@ -53,7 +53,8 @@ def classifier_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 def rest_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `KernelMachine.margins`, of one class against the rest where there are more than two."""
     codes, values, known, weight = _seen(model, X, y, sample_weight)
-    alphas = bounds = np.full((1 if len(model.classes_) == 2 else len(model.classes_), len(codes)), np.nan)
+    alphas: Any = np.full((1 if len(model.classes_) == 2 else len(model.classes_), len(codes)), np.nan)
+    bounds = alphas
     if known:
         alphas, bounds = np.abs(model._columns_.T), [model._bounds(weight, p) for p in range(len(alphas))]
     return _against_rest(model.classes_, X, codes, values, alphas, bounds)
