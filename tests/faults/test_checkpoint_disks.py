@@ -17,7 +17,7 @@ from mercer.estimators.regression import base as representer
 from mercer.estimators.regression import kernel_ridge
 from mercer.estimators.svm import machine as base
 from mercer.solvers import Control
-from mercer.solvers.checkpoint import Checkpoint
+from mercer.solvers.run import Checkpoint
 
 resource = pytest.importorskip("resource")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")

@@ -16,8 +16,8 @@ from mercer import RBF, Gram, KernelMachine, KernelRidge, Linear
 from mercer.losses import Norm
 from mercer.machine.files import placed
 from mercer.solvers import Control, SVMDual, solve
-from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.dual.problem import State
+from mercer.solvers.run import Checkpoint
 
 PROBLEM = [np.arange(3.0), np.array([True])]
 N = 6

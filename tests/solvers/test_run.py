@@ -148,13 +148,13 @@ def test_an_interrupted_listener_cancels_the_run():
 def test_another_run_goes_on_from_the_checkpoint(tmp_path):
     control, identity = Control(checkpoint=tmp_path / "run.npz", every=0.0), (np.ones(2), mercer.RBF(1.0))
     first = Run(control, identity)
-    assert first.restore(a=(2,)) is None
+    assert first.checkpoint.restore(a=(2,)) is None
     first.note(2.0, 1.0, 0.5, 2, a=np.array([1.0, 2.0]))
-    assert Run(control, identity).restore(a=(2,))["a"].tolist() == [1.0, 2.0]
+    assert Run(control, identity).checkpoint.restore(a=(2,))["a"].tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="belongs to another problem"):
-        Run(control, (np.ones(2), mercer.RBF(2.0))).restore(a=(2,))
+        Run(control, (np.ones(2), mercer.RBF(2.0))).checkpoint.restore(a=(2,))
     first.end(False, a=np.array([3.0, 4.0]))
-    assert Run(control, identity).restore(a=(2,))["a"].tolist() == [3.0, 4.0]
+    assert Run(control, identity).checkpoint.restore(a=(2,))["a"].tolist() == [3.0, 4.0]
     first.end(True)
     assert list(tmp_path.iterdir()) == []
 

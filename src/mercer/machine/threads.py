@@ -165,17 +165,18 @@ def scipy_alone() -> AbstractContextManager[Any]:
 
 
 def within_limit(solve: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Hold BLAS in a function to what MERCER_NUM_THREADS and the quota allow, of which it knows nothing."""
+    """Run a function within `held_blas`."""
 
     @wraps(solve)
     def held(*args: Given.args, **kwargs: Given.kwargs) -> Found:
-        with _held_blas():
+        with held_blas():
             return solve(*args, **kwargs)
 
     return held
 
 
-def _held_blas() -> AbstractContextManager[Any]:
+def held_blas() -> AbstractContextManager[Any]:
+    """Hold BLAS to what MERCER_NUM_THREADS and the quota allow, of which it knows nothing."""
     most = _said().blas
     if most is None:
         return nullcontext()

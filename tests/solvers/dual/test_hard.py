@@ -284,7 +284,7 @@ def test_a_checkpoint_serves_every_rung_of_the_ladder(tmp_path, monkeypatch):
     path, wide = tmp_path / "fit.npz", RBF(8.0)
     straight = fit(X, y, wide, tol=1e-6)
     assert straight.coefficients.max() > 100
-    real, calls = hard.solve_soft, []
+    real, calls = hard.solve_one, []
 
     def cut(problem, control):
         calls.append(len(problem))
@@ -292,12 +292,12 @@ def test_a_checkpoint_serves_every_rung_of_the_ladder(tmp_path, monkeypatch):
             control = replace(control, max_iter=40)
         return real(problem, control)
 
-    monkeypatch.setattr(hard, "solve_soft", cut)
+    monkeypatch.setattr(hard, "solve_one", cut)
     control = Control(tol=1e-6, checkpoint=path)
     (unfinished,) = solve([machine(X, y, wide)], control)
     assert unfinished.certificate.stopped != "converged"
     assert control.checkpoint == path
-    monkeypatch.setattr(hard, "solve_soft", real)
+    monkeypatch.setattr(hard, "solve_one", real)
     assert [p.name for p in tmp_path.iterdir()] == ["fit.npz.1"]
     (resumed,) = solve([machine(X, y, wide)], Control(tol=1e-6, checkpoint=path))
     assert resumed.certificate.dual == pytest.approx(straight.certificate.dual, rel=1e-5)

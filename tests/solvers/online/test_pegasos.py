@@ -10,8 +10,8 @@ import referee
 from mercer.gram import Gram
 from mercer.kernels import RBF, Linear
 from mercer.solvers.control import Control
-from mercer.solvers.online.iterate import Coefficients, Vector
 from mercer.solvers.online.pegasos import pegasos
+from mercer.solvers.online.perceptron import Coefficients, Vector
 
 
 def draw(seed, n=80, d=3):

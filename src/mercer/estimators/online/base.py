@@ -24,7 +24,7 @@ from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.warn import warn
 from mercer.points import Points
 from mercer.rkhs.functions.vector import functions_of, linear_functions
-from mercer.solvers.online.iterate import Coefficients, Iterate, Vector
+from mercer.solvers.online.perceptron import Coefficients, Iterate, Vector
 
 _NAMES = tuple(name for name in KERNEL_NAMES if name != "precomputed")
 

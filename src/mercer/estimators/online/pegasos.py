@@ -18,8 +18,8 @@ from mercer.estimators.svm.machine import Recheck
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
-from mercer.solvers.online.iterate import Vector
 from mercer.solvers.online.pegasos import Watched, objectives, pegasos
+from mercer.solvers.online.perceptron import Vector
 from mercer.solvers.run import history_tables
 
 

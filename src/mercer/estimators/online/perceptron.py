@@ -15,8 +15,7 @@ from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Unnecessary, warn_unnecessary, with_parameters
 from mercer.kernels.base import check_integer, check_number
 from mercer.points import Points
-from mercer.solvers.online.iterate import Coefficients, Vector
-from mercer.solvers.online.perceptron import Mistakes, perceptron
+from mercer.solvers.online.perceptron import Coefficients, Mistakes, Vector, perceptron
 from mercer.solvers.run import history_tables
 
 

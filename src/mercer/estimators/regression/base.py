@@ -13,7 +13,7 @@ from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
 from mercer.estimators.shared.data import FAR, KernelData, Training, read_targets
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
-from mercer.estimators.shared.parameters import with_parameters
+from mercer.estimators.shared.parameters import FitParameters, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
@@ -215,23 +215,12 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
 
 
 @with_parameters
-class LossModel(RepresenterModel):
+class LossModel(FitParameters, RepresenterModel):
     """A representer model of one loss: the parameters that these share."""
 
     _: KW_ONLY
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: float | str = "scale"
-    coef0: float = 0.0
     fit_intercept: bool = True
     solver: str = "auto"
-    max_iter: int = -1
-    time_limit: float | None = None
-    verbose: int = 0
-    budget: int | float | str | None = None
-    checkpoint: Any = None
-    warm_start: bool = False
-    dtype: str = "auto"
 
 
 def counted(training: Training, target: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.certify import Certificate
 from mercer.estimators.shared.classes import Pairs, pair_labels
 from mercer.estimators.shared.data import positive_weights
 from mercer.points import Points
@@ -38,13 +39,12 @@ def classifier_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     for p, ((i, j), (at, b)) in enumerate(zip(pairs, model._pair_coefficients(), strict=True)):
         rows = np.sort(pairs.rows(i, j))
         signs = np.where((codes[rows] == i) == (pairs.count > 2), 1.0, -1.0)
-        margin = signs * values[rows, p]
         alpha = bound = np.full(len(rows), np.nan)
         if known:
             full = np.zeros(n)
             full[model.support_[at]] = np.abs(b)
             alpha, bound = full[rows], model._bounds(weight[rows], model._scales[p])
-        tables.append(pandas.DataFrame(_columns(alpha, bound, margin), index=_index(X, n)[rows]))
+        tables.append(pandas.DataFrame(_sided(alpha, bound, signs * values[rows, p]), index=_index(X, n)[rows]))
     if len(tables) == 1:
         return tables[0]
     return pandas.concat(tables, keys=pair_labels(model.classes_), names=["positive", "negative", "sample"])
@@ -52,17 +52,12 @@ def classifier_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 
 def rest_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `KernelMachine.margins`, of one class against the rest where there are more than two."""
-    pandas = _pandas()
     codes, values, known, weight = _seen(model, X, y, sample_weight)
-    n = len(codes)
-    tables = []
-    for p, c in enumerate([1] if len(model.classes_) == 2 else range(len(model.classes_))):
-        alpha = bound = np.full(n, np.nan)
-        if known:
-            alpha, bound = np.abs(model._columns_[:, p]), model._bounds(weight, p)
-        margin = np.where(codes == c, 1.0, -1.0) * values[:, p]
-        tables.append(pandas.DataFrame(_columns(alpha, bound, margin), index=_index(X, n)))
-    return tables[0] if len(tables) == 1 else pandas.concat(tables, keys=model.classes_, names=["positive", "sample"])
+    alphas: Any = np.full((1 if len(model.classes_) == 2 else len(model.classes_), len(codes)), np.nan)
+    bounds = alphas
+    if known:
+        alphas, bounds = np.abs(model._columns_.T), [model._bounds(weight, p) for p in range(len(alphas))]
+    return _against_rest(model.classes_, X, codes, values, alphas, bounds)
 
 
 def _seen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, bool, np.ndarray]:
@@ -74,43 +69,21 @@ def _seen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, n
     return codes, model._values(data), _is_training(model, data), model.class_weight_[codes] * weight
 
 
-def _columns(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray) -> dict[str, np.ndarray]:
-    return {
-        "alpha": alpha,
-        "margin": margin,
-        "slack": np.maximum(0.0, 1.0 - margin),
-        "role": _sides(alpha, bound, margin),
-        "kkt": _violation(alpha, bound, margin - 1.0),
-    }
-
-
 def tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `SVR.margins`, and of other machines with a tube."""
-    pandas = _pandas()
     check_is_fitted(model)
     data = model._read_new(X)
     y = column_or_1d(y).astype(np.float64)
     n = _length(data, y)
     residual = y - model._values(data).ravel()
-    epsilon = model._tube()
     alpha = bound = np.full(n, np.nan)
     side = np.sign(residual)
     if _is_training(model, data):
         b = model._all_coefficients()
         alpha, side = np.abs(b), np.where(b != 0, np.sign(b), side)
         bound = model._bounds(_full_weights(sample_weight, n))
-    excess = side * residual - epsilon
-    names = ("inside the tube", "on the tube", "outside the tube")
-    return pandas.DataFrame(
-        {
-            "alpha": alpha,
-            "residual": residual,
-            "slack": np.maximum(0.0, np.abs(residual) - epsilon),
-            "role": _roles(alpha, bound, -excess, names),
-            "kkt": _violation(alpha, bound, -excess),
-        },
-        index=_index(X, n),
-    )
+    epsilon = model._tube()
+    return _tube(X, alpha, bound, residual, np.maximum(0.0, np.abs(residual) - epsilon), -(side * residual - epsilon))
 
 
 def linear_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -121,52 +94,24 @@ def linear_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     if model.multi_class == "crammer_singer" and values.shape[1] > 1:
         at = np.arange(len(codes))
         alpha = bound - alphas[0][codes, at] if known else bound
-        return _pandas().DataFrame(_slackness(alpha, bound, values[at, codes], False), index=_index(X, len(codes)))
+        columns = _sided(alpha, bound, values[at, codes], near=True)
+        return _pandas().DataFrame(columns, index=_index(X, len(codes)))
     if model.multi_class == "crammer_singer" and known:
         alphas = [(bound - alphas[0][codes, np.arange(len(codes))])[None]]
     rows = [alpha[0] for alpha in alphas] if known else [bound] * values.shape[1]
     squared = model.loss == "squared_hinge" and model.multi_class == "ovr"
-    return _against_rest(model.classes_, X, codes, values, rows, [bound] * len(rows), squared)
+    return _against_rest(model.classes_, X, codes, values, rows, [bound] * len(rows), near=True, squared=squared)
 
 
 def online_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the table of `Pegasos.margins`."""
-    codes, claim = model._codes(y), model.certificate_
+    codes = model._codes(y)
     values = model.decision_function(X).reshape(len(codes), -1)
     bounds = rows = np.full(values.T.shape, np.nan)
-    if len(codes) == model._coefficients.shape[1]:
-        seen = claim.verify(X, y, sample_weight=sample_weight)
-        if (
-            abs(seen.primal - claim.primal) <= 1e-6 * claim.primal
-            and abs(seen.dual - claim.dual) <= 1e-6 * claim.primal
-        ):
-            bounds = model._shares(codes, sample_weight) / (model.lam * len(codes))
-            rows = np.array(model._signs(codes)) * model._coefficients
-    return _against_rest(model.classes_, X, codes, values, rows, bounds, False)
-
-
-def _against_rest(
-    classes: Any, X: Any, codes: np.ndarray, values: np.ndarray, alphas: Any, bounds: Any, squared: bool
-) -> Any:
-    """Return one table per machine, of the second class of two or of each class against the rest."""
-    index, parts = _index(X, len(codes)), []
-    for i, (alpha, bound) in enumerate(zip(alphas, bounds, strict=True)):
-        own = codes == (i if values.shape[1] > 1 else 1)
-        margin = np.where(own, 1.0, -1.0) * values[:, i]
-        parts.append(_pandas().DataFrame(_slackness(alpha, bound, margin, squared), index=index))
-    return parts[0] if len(parts) == 1 else _pandas().concat(parts, keys=list(classes), names=["positive", "sample"])
-
-
-def _slackness(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray, squared: bool) -> dict[str, np.ndarray]:
-    """Return the columns of a table; with the squared hinge alpha = 2 bound slack."""
-    slack = np.maximum(0.0, 1.0 - margin)
-    if squared:
-        role = np.where(slack > 0, np.where(margin <= 0, "misclassified", "inside"), "outside").astype(object)
-        kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
-    else:
-        alpha = _at_bounds(alpha, bound, margin - 1.0)
-        role, kkt = _sides(alpha, bound, margin), _violation(alpha, bound, margin - 1.0)
-    return {"alpha": alpha, "margin": margin, "slack": slack, "role": role, "kkt": kkt}
+    if len(codes) == model._coefficients.shape[1] and _holds(model.certificate_, X, y, sample_weight):
+        bounds = model._shares(codes, sample_weight) / (model.lam * len(codes))
+        rows = np.array(model._signs(codes)) * model._coefficients
+    return _against_rest(model.classes_, X, codes, values, rows, bounds, near=True)
 
 
 def linear_tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
@@ -179,39 +124,75 @@ def linear_tube_table(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         up, down = alphas[0]
         alpha, bound = np.maximum(up, down), model.C * weight
         side = np.where(alpha > 1e-6 * bound, np.where(up > down, 1.0, -1.0), side)
-    room = model.epsilon - side * residual
-    slack, names = np.maximum(0.0, -room), ("inside the tube", "on the tube", "outside the tube")
-    if model.loss == "squared_epsilon_insensitive":
-        role = np.where(slack > 0, names[2], names[0]).astype(object)
-        kkt = np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
-    else:
+    room, squared = model.epsilon - side * residual, model.loss == "squared_epsilon_insensitive"
+    if not squared:
         alpha = _at_bounds(alpha, bound, room)
-        role, kkt = _roles(alpha, bound, room, names), _violation(alpha, bound, room)
-    table = {"alpha": alpha, "residual": residual, "slack": slack, "role": role, "kkt": kkt}
-    return _pandas().DataFrame(table, index=_index(X, len(residual)))
+    return _tube(X, alpha, bound, residual, np.maximum(0.0, -room), room, squared)
 
 
 def one_class_table(model: Any, X: Any, sample_weight: Any) -> Any:
     """Return the table of `OneClassSVM.margins`."""
-    pandas = _pandas()
     check_is_fitted(model)
     data = model._read_new(X)
     values = model._values(data)
     n = len(values)
     alpha = bound = np.full(n, np.nan)
     if _is_training(model, data):
-        alpha = model._all_coefficients()
-        bound = _full_weights(sample_weight, n)
-    return pandas.DataFrame(
-        {
-            "alpha": alpha,
-            "margin": values,
-            "slack": np.maximum(0.0, -values),
-            "role": _roles(alpha, bound, values, ("inside", "on the boundary", "outlier")),
-            "kkt": _violation(alpha, bound, values),
-        },
-        index=_index(X, n),
-    )
+        alpha, bound = model._all_coefficients(), _full_weights(sample_weight, n)
+    role = _roles(alpha, bound, values, ("inside", "on the boundary", "outlier"))
+    kkt = _violation(alpha, bound, values)
+    columns = {"alpha": alpha, "margin": values, "slack": np.maximum(0.0, -values), "role": role, "kkt": kkt}
+    return _pandas().DataFrame(columns, index=_index(X, n))
+
+
+def _against_rest(
+    classes: Any, X: Any, codes: np.ndarray, values: np.ndarray, alphas: Any, bounds: Any, **how: bool
+) -> Any:
+    """Return one table per machine, of the second class of two or of each class against the rest."""
+    index, parts = _index(X, len(codes)), []
+    for i, (alpha, bound) in enumerate(zip(alphas, bounds, strict=True)):
+        own = codes == (i if values.shape[1] > 1 else 1)
+        margin = np.where(own, 1.0, -1.0) * values[:, i]
+        parts.append(_pandas().DataFrame(_sided(alpha, bound, margin, **how), index=index))
+    return parts[0] if len(parts) == 1 else _pandas().concat(parts, keys=list(classes), names=["positive", "sample"])
+
+
+def _sided(
+    alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray, near: bool = False, squared: bool = False
+) -> dict[str, np.ndarray]:
+    """Return the columns of a classifier's table.
+
+    Coefficients may be `near` their bounds rather than there; with the squared hinge, alpha = 2 bound slack.
+    """
+    slack, room = np.maximum(0.0, 1.0 - margin), margin - 1.0
+    if squared:
+        role = np.where(slack > 0, np.where(margin <= 0, "misclassified", "inside"), "outside").astype(object)
+        kkt = _squared_violation(alpha, bound, slack)
+    else:
+        alpha = _at_bounds(alpha, bound, room) if near else alpha
+        role, kkt = _roles(alpha, bound, room, ("outside", "on the margin", "inside")), _violation(alpha, bound, room)
+        role[(role == "inside") & (margin <= 0)] = "misclassified"
+    return {"alpha": alpha, "margin": margin, "slack": slack, "role": role, "kkt": kkt}
+
+
+def _tube(
+    X: Any,
+    alpha: np.ndarray,
+    bound: np.ndarray,
+    residual: np.ndarray,
+    slack: np.ndarray,
+    room: np.ndarray,
+    squared: bool = False,
+) -> Any:
+    """Return the table of a regressor, from how far each sample is inside its tube."""
+    names = ("inside the tube", "on the tube", "outside the tube")
+    if squared:
+        role = np.where(slack > 0, names[2], names[0]).astype(object)
+        kkt = _squared_violation(alpha, bound, slack)
+    else:
+        role, kkt = _roles(alpha, bound, room, names), _violation(alpha, bound, room)
+    columns = {"alpha": alpha, "residual": residual, "slack": slack, "role": role, "kkt": kkt}
+    return _pandas().DataFrame(columns, index=_index(X, len(residual)))
 
 
 # -- roles and residuals ----------------------------------------------------------------------------------
@@ -228,17 +209,16 @@ def _roles(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray, names: tuple[
     return np.array(names, dtype=object)[_states(alpha, bound, room)]
 
 
-def _sides(alpha: np.ndarray, bound: np.ndarray, margin: np.ndarray) -> np.ndarray:
-    roles = _roles(alpha, bound, margin - 1.0, ("outside", "on the margin", "inside"))
-    roles[(roles == "inside") & (margin <= 0)] = "misclassified"
-    return roles
-
-
 def _violation(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Return by how much room >= 0 (alpha = 0), = 0 (in between) or <= 0 (at the bound) is violated."""
     state = _states(alpha, bound, room)
     worst = np.choose(state, [np.maximum(0.0, -room), np.abs(room), np.maximum(0.0, room)])
     return np.where(np.isnan(alpha) | (bound <= 0), np.where(np.isnan(alpha), np.nan, 0.0), worst)
+
+
+def _squared_violation(alpha: np.ndarray, bound: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    """Return by how much alpha = 2 bound slack is violated, in units of the slack."""
+    return np.abs(slack - alpha / (2 * np.where(bound > 0, bound, 1.0)))
 
 
 def _at_bounds(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.ndarray:
@@ -290,18 +270,24 @@ def _linear_dual(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[bool, 
     check_is_fitted(model)
     data, y = model._read(X, y, reset=False)
     weight = _full_weights(sample_weight, data.shape[0])
-    claim, rows = model.certificate_, np.flatnonzero(weight)
+    rows = np.flatnonzero(weight)
     try:
-        seen = claim.verify(data, y, sample_weight=sample_weight)
+        known = _holds(model.certificate_, data, y, sample_weight)
     except ValueError:
-        return False, [], weight
-    if abs(seen.primal - claim.primal) > 1e-6 * claim.primal or abs(seen.dual - claim.dual) > 1e-6 * claim.primal:
+        known = False
+    if not known:
         return False, [], weight
     full = []
     for alpha in model._alphas:
         full.append(np.zeros((len(alpha), len(weight))))
         full[-1][:, rows] = alpha
     return True, full, weight
+
+
+def _holds(claim: Certificate, X: Any, y: Any, sample_weight: Any) -> bool:
+    """Return whether data have the objectives of a certificate: then they are those of the fit."""
+    seen = claim.verify(X, y, sample_weight=sample_weight)
+    return max(abs(seen.primal - claim.primal), abs(seen.dual - claim.dual)) <= 1e-6 * claim.primal
 
 
 def _full_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from inspect import signature
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
@@ -269,6 +269,24 @@ def with_parameters(cls: _Class) -> _Class:
     return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
 
 
+@with_parameters
+class FitParameters:
+    """The parameters that support vector machines and models of a loss share: the kernel, and what a fit may take."""
+
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    max_iter: int = -1
+    time_limit: float | None = None
+    verbose: int = 0
+    budget: int | float | str | None = None
+    checkpoint: Any = None
+    warm_start: bool = False
+    dtype: str = "auto"
+
+
 Rules = dict[str, tuple[Any, str]]  # name: (test, what it must be)
 
 BOOLEAN = (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False")  # np.bool_ is one, too
@@ -349,7 +367,7 @@ def warn_unnecessary(estimator: Any) -> None:
 class _Asked(NamedTuple):
     """What is asked of the parameters of a class of estimators."""
 
-    rules: tuple[tuple[str, Any, str], ...]  # name, test, what it must be
+    rules: tuple[tuple[str, Any, str, Any], ...]  # name, test, what it must be, a default that needs no test
     unnecessary: tuple[tuple[str, Any, str], ...]  # name, default, why nothing depends on it
     named: tuple[tuple[str, Any], ...]  # those that belong to named kernels, with their defaults
 
@@ -361,7 +379,11 @@ def _asked_of(cls: Any) -> _Asked:
     rules = {name: own.get(name) or (None if name in idle else _RULES.get(name)) for name in parameters}
     unnecessary = {name: pair for name, pair in {**UNNECESSARY, **idle}.items() if name in parameters}
     return _Asked(
-        tuple((name, *rule) for name, rule in rules.items() if rule is not None),
+        tuple(
+            (name, *rule, default if rule[0](default := parameters[name].default) else _Asked)
+            for name, rule in rules.items()
+            if rule is not None
+        ),
         tuple((name, *pair) for name, pair in unnecessary.items() if name not in own),
         tuple((name, parameters[name].default) for name in _OF_NAMES if name in parameters),
     )
@@ -390,8 +412,8 @@ def check_parameters(estimator: Any) -> None:
     warn_unnecessary(estimator)
     for name in ("kernel", "kernel_y"):
         refuse_class(getattr(estimator, name, None), name)
-    for name, test, wanted in _asked_of(estimator.__class__).rules:
-        if not test(value := getattr(estimator, name)):
+    for name, test, wanted, default in _asked_of(estimator.__class__).rules:
+        if (value := getattr(estimator, name)) is not default and not test(value):
             raise ValueError(f"{name}={value!r} of {type(estimator).__name__} must be {wanted}.")
     warn_ignored(estimator)
     if getattr(estimator, "budget", None) is not None:

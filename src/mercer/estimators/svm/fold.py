@@ -20,7 +20,8 @@ from mercer.machine.threads import one_thread_each, run
 from mercer.points import Points
 from mercer.solvers import Control, Solution, SVMDual, solve
 from mercer.solvers.control import warn_unfinished
-from mercer.solvers.dual.shared import Point, SharedMatrix, solve_together
+from mercer.solvers.dual.shared import Point, SharedMatrix, share_in_box
+from mercer.solvers.dual.solve import together
 
 Start = list[Point | None]
 _FOLDS = 5  # that probabilities are calibrated on
@@ -103,7 +104,7 @@ class Fit:
                 found[0], self.image, after[0] = done
         elif self.shared is not None:
             problems = [self._problem(self.shared.gram, s, p) for s, p in zip(self.statements, starts, strict=True)]
-            found = solve_together(self.shared, problems, self.control)
+            found = together(self.shared.values, problems, self.control)
         self.solutions = self._finish(found, starts)
         if after[0] is None:
             after = [Point(s.plus, s.minus) for s in self.solutions]
@@ -254,13 +255,6 @@ def _clipped(terms: dict[str, Any], start: Point | None, size: int, at: np.ndarr
         plus, minus = plus[at], minus[at]
     if len(plus) != size:
         return {}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = min(
-            float(np.min(terms[side] / part, where=part > 0, initial=np.inf))
-            for side, part in (("upper", plus), ("lower", minus))
-        )
-    share = min(room, 1.0)
-    return {
-        "plus": np.minimum(plus * share, terms["upper"]),
-        "minus": np.minimum(minus * share, terms["lower"]),
-    }
+    upper, lower = terms["upper"], terms["lower"]
+    share = min(share_in_box(plus, minus, upper, lower), 1.0)
+    return {"plus": np.minimum(plus * share, upper), "minus": np.minimum(minus * share, lower)}

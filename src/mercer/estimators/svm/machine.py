@@ -13,7 +13,7 @@ from mercer.certify import Certificate, Stop, check_svm, combined, with_duality
 from mercer.estimators.shared.data import KernelData, Training, chosen_kernel
 from mercer.estimators.shared.diagnosis import diagnose
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
-from mercer.estimators.shared.parameters import with_parameters
+from mercer.estimators.shared.parameters import FitParameters, with_parameters
 from mercer.kernels import Kernel, Precomputed
 from mercer.machine.threads import cores
 from mercer.points import Points
@@ -38,22 +38,11 @@ class Statement:
 
 
 @with_parameters
-class SupportVectorMachine(CallbackSupportMixin, KernelData):
+class SupportVectorMachine(CallbackSupportMixin, FitParameters, KernelData):
     """The base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
     _: KW_ONLY
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: float | str = "scale"
-    coef0: float = 0.0
     tol: float = 1e-3
-    max_iter: int = -1
-    time_limit: float | None = None
-    verbose: int = 0
-    budget: int | float | str | None = None
-    checkpoint: Any = None
-    warm_start: bool = False
-    dtype: str = "auto"
     shrinking: bool = True
     cache_size: float = 200
 

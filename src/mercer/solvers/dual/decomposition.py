@@ -197,7 +197,7 @@ class Decomposition(SMO):
 
     def _pause(self) -> str | None:
         """Between two working sets: limits, a checkpoint, a word to the listener."""
-        self.run.save(plus=self.state.plus, minus=self.state.minus)
+        self.run.checkpoint.write_now_and_then(plus=self.state.plus, minus=self.state.minus)
         if self.may_be_held and self._crawling_sets >= _CRAWLING_SETS:
             return CRAWLS
         if self.outer % self._sets_per_look == 0 and (reason := self._without_progress()) is not None:

@@ -16,7 +16,6 @@ from mercer.gram import Gram
 from mercer.gram.factor import lapack_cholesky
 from mercer.points import diagonal
 from mercer.points.formulas.formula import StatLeaf
-from mercer.solvers.checkpoint import Checkpoint
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import quietly
 from mercer.solvers.dual.hulls import (
@@ -32,8 +31,8 @@ from mercer.solvers.dual.hulls import (
     refined_on_matrix,
 )
 from mercer.solvers.dual.problem import FLOAT64_EPS, WHOLE, Infeasible, Solution, SVMDual
-from mercer.solvers.dual.solve import solve_soft
-from mercer.solvers.run import Run
+from mercer.solvers.dual.solve import solve_one
+from mercer.solvers.run import Checkpoint, Run
 
 _BOUNDS = (1e2, 1e5, 1e8, 1e11)  # on the coefficients, one after the other, in units of 1 / k(x, x)
 _ROUGH_GAP = 1e-2  # at which a solution shows whether its bound matters
@@ -106,7 +105,7 @@ def _quickly(problem: SVMDual, control: Control, y: np.ndarray, size: float) -> 
     start = problem
     for number in range(2):
         soft, cap = _bounded(start, number, size)
-        solution = solve_soft(soft, replace(control, max_iter=most, checkpoint=_file(control, number)))
+        solution = solve_one(soft, replace(control, max_iter=most, checkpoint=_file(control, number)))
         claim = solution.certificate
         ended = claim.stopped == Stop.CALLBACK or control.exhausted(claim.iterations) is not None
         if ended or (claim.stopped == Stop.CONVERGED and not _reached(solution, cap)):
@@ -257,9 +256,9 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
         # Beyond the first bound, a rough solution is enough to see whether it is reached.
         ours = replace(control, checkpoint=_file(control, number))
         tol = max(control.tol, _ROUGH_GAP) if number else control.tol
-        solution = solve_soft(soft, replace(ours, tol=tol))
+        solution = solve_one(soft, replace(ours, tol=tol))
         if tol > control.tol and not _reached(solution, cap):
-            solution = solve_soft(_from(soft, solution), ours)
+            solution = solve_one(_from(soft, solution), ours)
         if not _reached(solution, cap) or solution.certificate.stopped == Stop.INTERRUPTED:
             return _certified(solution, y, shift)
         if number == 0 and len(y) > WHOLE:

@@ -20,7 +20,6 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, Held
 from mercer.solvers.dual.problem import Bounds, Solution, State, SVMDual, dot, method
 from mercer.solvers.dual.smo import SMO
-from mercer.solvers.dual.solve import together
 
 GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
 FACTORISED = 1_200  # free coefficients that are solved for at once
@@ -64,13 +63,17 @@ def _best_share(s: State, start: Point) -> float:
     b, total = start.plus - start.minus, start.plus + start.minus
     assert start.image is not None
     square, slope = dot(b, start.image), -dot(b, s.linear) - dot(total, s.width)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = min(
-            float(np.min(upper / part, where=part > 0, initial=np.inf))
-            for part, upper in ((start.plus, s.upper), (start.minus, s.lower))
-        )
     best = slope / square if square > 0 else 1.0
-    return float(np.clip(best, 0.0, min(room, 1e300)))
+    return float(np.clip(best, 0.0, min(share_in_box(start.plus, start.minus, s.upper, s.lower), 1e300)))
+
+
+def share_in_box(plus: np.ndarray, minus: np.ndarray, upper: np.ndarray, lower: np.ndarray) -> float:
+    """Return the largest multiple of a point that is in a box."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return min(
+            float(np.min(bound / part, where=part > 0, initial=np.inf))
+            for part, bound in ((plus, upper), (minus, lower))
+        )
 
 
 class SharedMatrix:
@@ -301,8 +304,3 @@ def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndar
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(change > 0, high / change, np.where(change < 0, low / change, np.inf))
     return change * min(1.0, float(room.min()))
-
-
-def solve_together(shared: SharedMatrix, problems: list[SVMDual], control: Control) -> list[Solution | None]:
-    """Solve problems of several pairs of classes, whose `rows` are points of the matrix; None where SMO does not do."""
-    return together(shared.values, problems, control)

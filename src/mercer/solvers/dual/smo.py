@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 
@@ -55,9 +56,9 @@ class SMO(ABC):
         self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
         s = self.state
         self.run = Run(control, (s.linear, s.upper, s.lower, s.width))
-        saved = self.run.restore(plus=s.plus.shape, minus=s.minus.shape)
+        saved = self.run.checkpoint.restore(plus=s.plus.shape, minus=s.minus.shape)
         if saved is not None and (why := s.resume(**saved)):
-            raise self.run.refusal(why)
+            raise self.run.checkpoint.refusal(why)
         self.drift = 0.0  # squared length of all moves: what rounding has had to work on
         self._known: Bounds | None = None
 
@@ -68,13 +69,6 @@ class SMO(ABC):
     def solve(self) -> Solution:
         """Return the solution, or the best so far when a limit is reached."""
         try:
-            return self._solve()
-        finally:
-            give_back(self._scratch)
-
-    def _solve(self) -> Solution:
-        stopped = Stop.CONVERGED
-        try:
             if self.state.coefficients.any():
                 self.recompute()
             stopped = self.advance()
@@ -82,6 +76,8 @@ class SMO(ABC):
             stopped = Stop.INTERRUPTED
             self.control.cancel()
             self.recompute()  # the interruption may have come between a step and its gradient
+        finally:
+            give_back(self._scratch)
         solution = self.solution(stopped)
         self.run.end(stopped == Stop.CONVERGED, plus=self.state.plus, minus=self.state.minus)
         return solution
@@ -210,23 +206,17 @@ class SMO(ABC):
 
 
 class WholeMatrixSMO(SMO):
-    """SMO with all points as its working set, and an interior-point method where it crawls.
+    """SMO with all points as its working set, and an interior-point method where it crawls."""
 
-    Parameters
-    ----------
-    problem, control, method
-        As for `SMO`.
-    crawled
-        The result of a decomposition in which SMO crawled: interior points come first, steps and history go on.
-    """
+    _crawls = False  # whether SMO is known to
+    _interior_points_done = False
+    _best: tuple[float, int, np.ndarray, np.ndarray] | None = None  # gap, steps, plus and minus
 
-    def __init__(self, problem: SVMDual, control: Control, method: Method, crawled: Solution | None = None) -> None:
-        super().__init__(problem, control, method)
-        self._crawls = crawled is not None
-        self._interior_points_done = False
-        self._best: tuple[float, int, np.ndarray, np.ndarray] | None = None  # gap, steps, plus and minus
-        if crawled is not None:
-            self.run.steps, self.run.history = crawled.certificate.iterations, [*crawled.history]
+    def go_on_from(self, crawled: Solution) -> Self:
+        """Take over steps and history of a decomposition in which SMO crawled: interior points come first."""
+        self._crawls = True
+        self.run.steps, self.run.history = crawled.certificate.iterations, [*crawled.history]
+        return self
 
     @property
     def _values(self) -> np.ndarray:

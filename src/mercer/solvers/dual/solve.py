@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer import _core
 from mercer.certify import Certificate
-from mercer.machine.threads import cores, run, within_limit
+from mercer.machine.threads import cores, held_blas, run
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.matrix import FLOAT32_SHARE, float32_gap_bound, give_back, measured_float32_gap, scratch
@@ -32,7 +32,6 @@ _STEPS_PER_POINT = 100  # SMO steps, and as many again in all; beyond them SMO c
 _VECTORS = ("linear", "upper", "lower", "width", "plus", "minus")  # of a problem
 
 
-@within_limit
 def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solution]:
     """Solve each problem; small ones side by side, large ones one after the other, each on all cores.
 
@@ -49,8 +48,11 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
     True
     """
     control = control or Control()
-    if len(problems) == 1:
-        return [_solve(problems[0], control)]
+    with held_blas():
+        return [solve_one(problems[0], control)] if len(problems) == 1 else _solve_many(problems, control)
+
+
+def _solve_many(problems: list[SVMDual], control: Control) -> list[Solution]:
     solutions: list[Solution | None] = [None] * len(problems)
     try:
         if shares_small_matrix(problems, control):
@@ -62,7 +64,7 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
 
     def one(i: int) -> None:
         if solutions[i] is None:
-            solutions[i] = _solve(problems[i], control)
+            solutions[i] = solve_one(problems[i], control)
 
     small = [i for i, p in enumerate(problems) if solutions[i] is None and len(p) <= WHOLE]
     large = [i for i, p in enumerate(problems) if len(p) > WHOLE]
@@ -83,16 +85,12 @@ def solve(problems: list[SVMDual], control: Control | None = None) -> list[Solut
     return [s for s in solutions if s is not None]
 
 
-def _solve(problem: SVMDual, control: Control) -> Solution:
-    if not problem.is_hard:
-        return solve_soft(problem, control)
-    from mercer.solvers.dual import hard, tube  # here, because they solve soft problems in their turn
+def solve_one(problem: SVMDual, control: Control) -> Solution:
+    """Solve one problem by the method that suits it."""
+    if problem.is_hard:
+        from mercer.solvers.dual import hard, tube  # here, because they solve bounded problems in their turn
 
-    return tube.solve_tube(problem, control) if tube.is_tube(problem) else hard.solve_hard(problem, control)
-
-
-def solve_soft(problem: SVMDual, control: Control) -> Solution:
-    """Solve one problem whose coefficients are bounded, by the method that suits it."""
+        return tube.solve_tube(problem, control) if tube.is_tube(problem) else hard.solve_hard(problem, control)
     chosen = method(problem, control)
     if chosen.whole:
         return WholeMatrixSMO(problem, control, chosen).solve()
@@ -102,7 +100,7 @@ def solve_soft(problem: SVMDual, control: Control) -> Solution:
         return solution
     chosen = replace(chosen, name="interior points after decomposition", whole=True, single=False)
     problem = replace(problem, plus=solution.plus, minus=solution.minus)
-    return WholeMatrixSMO(problem, control, chosen, crawled=solution).solve()
+    return WholeMatrixSMO(problem, control, chosen).go_on_from(solution).solve()
 
 
 # -- small problems on one matrix --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.certify import Certificate, Stop
 from mercer.losses import Hinge
 from mercer.solvers.control import Control
-from mercer.solvers.online.iterate import Coefficients, Iterate
+from mercer.solvers.online.perceptron import Coefficients, Iterate
 from mercer.solvers.run import Run
 
 _HINGE = Hinge()
@@ -134,7 +134,7 @@ def pegasos(
 
     Examples
     --------
-    >>> from mercer.solvers.online.iterate import Vector
+    >>> from mercer.solvers.online.perceptron import Vector
     >>> X, y = np.array([[2.0], [1.0], [-1.0]]), np.array([1.0, 1.0, -1.0])
     >>> done = pegasos(Vector(X, constant=False), y, lam=0.5, max_epochs=200, control=Control(tol=0.01))
     >>> done.certificate.converged, round(done.certificate.primal, 2)

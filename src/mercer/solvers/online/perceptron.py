@@ -1,13 +1,153 @@
-"""Rosenblatt's perceptron (M1)."""
+"""Rosenblatt's perceptron (M1), and what it and Pegasos change step by step: a vector w, or coefficients."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from mercer.solvers.online.iterate import Iterate
+from mercer.gram import Gram
+
+
+class Iterate(ABC):
+    """f(x) = sum_i c_i <phi(x_i), phi(x)>, where phi may have one more feature that is constantly 1.
+
+    Online learners visit one point after another, but their arithmetic is done for a panel of points at once: the
+    values of f at all of them, and their inner products, from which the values after each update follow.
+
+    Parameters
+    ----------
+    size
+        The number of training points.
+    constant
+        Whether phi has the constant feature; its weight is the offset.
+    """
+
+    panel: int  # points whose inner products are computed at once
+
+    def __init__(self, size: int, constant: bool) -> None:
+        self.size, self.constant = size, constant
+        self.offset = 0.0
+
+    @abstractmethod
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """Return f at some training points."""
+
+    @abstractmethod
+    def inner(self, rows: np.ndarray) -> np.ndarray:
+        """Return the inner products of some training points with one another."""
+
+    @abstractmethod
+    def add(self, rows: np.ndarray, c: np.ndarray) -> None:
+        """Add c_i phi(x_i) for some training points, all different."""
+
+    @abstractmethod
+    def multiply(self, factor: float) -> None:
+        """Multiply f by a number."""
+
+    @abstractmethod
+    def everywhere(self, c: np.ndarray) -> np.ndarray:
+        """Return sum_i c_i <phi(x_i), phi(x)> at every training point, whatever the iterate is."""
+
+
+class Vector(Iterate):
+    """The iterate as w, for points that are rows of a dense or sparse matrix (and phi the identity).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> w = Vector(np.array([[1.0, 0.0], [0.0, 2.0]]), constant=True)
+    >>> w.add(np.array([1]), np.array([0.5]))
+    >>> w.w, w.offset, w.values(np.array([0, 1]))
+    (array([0., 1.]), 0.5, array([0.5, 2.5]))
+    """
+
+    panel = 256
+
+    def __init__(self, X: Any, constant: bool) -> None:
+        super().__init__(X.shape[0], constant)
+        self.X = X.tocsr() if sparse.issparse(X) else X
+        self.w = np.zeros(X.shape[1])
+
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        return self.X[rows] @ self.w + self.offset
+
+    def inner(self, rows: np.ndarray) -> np.ndarray:
+        part = self.X[rows]
+        products = part @ part.T
+        dense = products.toarray() if sparse.issparse(products) else products
+        return np.asarray(dense, dtype=np.float64) + self.constant
+
+    def add(self, rows: np.ndarray, c: np.ndarray) -> None:
+        self.w += self.X[rows].T @ c
+        self.offset += self.constant * float(c.sum())
+
+    def multiply(self, factor: float) -> None:
+        self.w *= factor
+        self.offset *= factor
+
+    def combine(self, c: np.ndarray) -> np.ndarray:
+        """Return sum_i c_i x_i."""
+        return np.asarray(self.X.T @ c, dtype=np.float64)
+
+    def everywhere(self, c: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X @ self.combine(c), dtype=np.float64) + self.constant * float(c.sum())
+
+
+class Coefficients(Iterate):
+    """The iterate as the coefficients of kernel functions.
+
+    Parameters
+    ----------
+    gram
+        The kernel matrix of the training points (square).
+    constant
+        Whether 1 is added to the kernel.
+
+    Examples
+    --------
+    >>> from mercer import Gram, Linear
+    >>> a = Coefficients(Gram(Linear(), [[1.0], [2.0]]), constant=False)
+    >>> a.add(np.array([1]), np.array([0.5]))
+    >>> a.values(np.array([0, 1]))
+    array([1., 2.])
+    """
+
+    panel = 512
+
+    def __init__(self, gram: Gram, constant: bool) -> None:
+        super().__init__(gram.shape[0], constant)
+        self.gram = gram
+        self.c = np.zeros(self.size)
+
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        used = np.flatnonzero(self.c)
+        return self._product(rows, used, self.c[used]) + self.offset
+
+    def _product(self, rows: np.ndarray | None, columns: np.ndarray, c: np.ndarray) -> np.ndarray:
+        if not len(columns):
+            return np.zeros(self.size if rows is None else len(rows))
+        product = self.gram.take(slice(None) if rows is None else rows, columns).matvec(c)
+        return np.asarray(product, dtype=np.float64)
+
+    def inner(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.gram.block(rows, rows), dtype=np.float64) + self.constant
+
+    def add(self, rows: np.ndarray, c: np.ndarray) -> None:
+        self.c[rows] += c
+        self.offset += self.constant * float(c.sum())
+
+    def multiply(self, factor: float) -> None:
+        self.c *= factor
+        self.offset *= factor
+
+    def everywhere(self, c: np.ndarray) -> np.ndarray:
+        used = np.flatnonzero(c)
+        return self._product(None, used, c[used]) + self.constant * float(c.sum())
 
 
 @dataclass
@@ -62,7 +202,6 @@ def perceptron(
 
     Examples
     --------
-    >>> from mercer.solvers.online.iterate import Vector
     >>> X, y = np.array([[2.0], [1.0], [-1.0]]), np.array([1.0, 1.0, -1.0])
     >>> done = perceptron(Vector(X, constant=False), y)
     >>> done.order, done.per_epoch, done.converged

@@ -134,12 +134,14 @@ class _Engine:
         self.first: float | None = None  # the strength of a checkpoint
         self.own_file = not (chosen == "dual" and self.squared)  # the SVM solver has its own kind
         shape = problem.y.shape if problem.classes is None else (len(problem.y), problem.classes)
-        saved = self.progress.restore(a=shape, b=shape[1:], strength=()) if self.own_file else None
+        saved = self.progress.checkpoint.restore(a=shape, b=shape[1:], strength=()) if self.own_file else None
         if saved is not None:
             self.a, self.first = saved["a"], float(saved["strength"])
             self.b = saved["b"] if shape[1:] else float(saved["b"])
             if self.first <= 0:
-                raise self.progress.refusal(f"holds a strength that no run leaves: {self.first:g} is not above 0")
+                raise self.progress.checkpoint.refusal(
+                    f"holds a strength that no run leaves: {self.first:g} is not above 0"
+                )
 
     def run(self) -> Minimiser:
         """Return the minimiser, or the best so far when a limit is reached."""

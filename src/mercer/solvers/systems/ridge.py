@@ -230,7 +230,7 @@ class _Ridge:
     def run(self) -> RidgeSolution:
         control, m = self.control, len(self.alpha)
         B = np.hstack([self.Y, np.ones((len(self.w), len(self.strengths)))])
-        A: np.ndarray | None = (self.progress.restore(A=B.shape) or {}).get("A")
+        A: np.ndarray | None = (self.progress.checkpoint.restore(A=B.shape) or {}).get("A")
         if A is None and self.problem.start is not None:
             A = np.zeros(B.shape)
             A[:, :m] = np.reshape(self.problem.start, self.Y.shape) / self.size
