@@ -13,8 +13,7 @@ from mercer.gram import Gram
 from mercer.machine.threads import within_limit
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.run import Row, Run
-from mercer.solvers.systems.cholesky import diagnose, equal_rows, rounding
-from mercer.solvers.systems.equation import Singular
+from mercer.solvers.systems.cholesky import Singular, diagnose, equal_rows, rounding
 from mercer.solvers.systems.feature_space import FeatureSpace
 from mercer.solvers.systems.system import Systems
 
