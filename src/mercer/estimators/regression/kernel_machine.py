@@ -213,7 +213,6 @@ class KernelMachine(Labels, LossModel):
         else:
             target = self._numbers(target)
         self._fit(X, y, data, target, sample_weight)
-        self._warn_unfinished()
         return self
 
     def _numbers(self, y: Any) -> np.ndarray:

@@ -95,7 +95,6 @@ class KernelQuantileRegressor(RegressorMixin, LossModel):
         data, target = self._read(X, y)
         self.quantiles_ = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
         self._fit(X, y, data, np.asarray(target, dtype=np.float64), sample_weight)
-        self._warn_unfinished()
         return self
 
     def _parts(self, target: np.ndarray, weights: np.ndarray | None) -> list[Part]:
