@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.certify import Stop, without_duality
+from mercer.certify import Certificate, Stop, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.losses.squared import Squared
@@ -20,10 +20,9 @@ from mercer.machine.warn import warn
 from mercer.solvers.control import Control
 from mercer.solvers.representer import boxed, multinomial, newton
 from mercer.solvers.representer.penalised import Search
-from mercer.solvers.representer.problem import Minimiser, Representer
+from mercer.solvers.representer.problem import EPS, Point, Representer, Task, checkpoint, note
 from mercer.solvers.representer.proximal import solve_proximal
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, checkpoint, note
-from mercer.solvers.run import Run
+from mercer.solvers.run import Row, Run
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 from mercer.solvers.systems.system import Systems
 
@@ -32,7 +31,37 @@ __all__ = ["Minimiser", "Representer", "plan", "solve"]
 _LEAST_GAP = 1e-13  # relative: the smallest that solvers are asked for, as float64 hardly resolves it
 _ONE_THREAD_POINTS = 500  # up to which starting the threads of BLAS takes longer than the work
 _SHARED: WeakKeyDictionary[Gram, WeakValueDictionary[str, Systems]] = WeakKeyDictionary()
-SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
+Solver = Literal["auto", "ridge", "newton", "dual", "proximal"]
+
+
+@dataclass
+class Minimiser:
+    """What the engine returns.
+
+    Attributes
+    ----------
+    coefficients
+        a of f = sum_i a_i k(x_i, .), (n,), or (n, k) for a loss of k classes.
+    offset
+        b, a number or one for each class; 0 without an intercept.
+    values
+        f(x_i) + b.
+    certificate
+        Primal, dual and gap. For a loss that is not convex the gap is the squared norm of the gradient in H over twice
+        the strength, and `stationary` says so.
+    history
+        A row now and then.
+    strength
+        The strength of the squared-norm problem that has the same minimiser.
+    """
+
+    coefficients: np.ndarray
+    offset: float | np.ndarray
+    values: np.ndarray
+    certificate: Certificate
+    history: list[Row]
+    strength: float
+    systems: Any = field(default=None, repr=False)  # kept alive for the next problem on the same matrix
 
 
 def plan(problem: Representer, control: Control | None = None, solver: Solver = "auto") -> str:
@@ -267,14 +296,11 @@ def _best_constant(losses: Task, b: Any) -> Any:
     return best if math.isfinite(best) else b
 
 
-Solver = Literal["auto", "ridge", "newton", "dual", "proximal"]
-
-
 def choose(problem: Representer, wish: str) -> tuple[str, str]:
     """Return which solver, and what of the loss makes it the one."""
     loss = problem.loss
-    if wish not in SOLVERS:
-        raise ValueError(f"solver is {wish!r}; it must be one of {', '.join(map(repr, SOLVERS))}.")
+    if wish not in get_args(Solver):
+        raise ValueError(f"solver is {wish!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}.")
     smooth = bool(getattr(loss, "smooth", False)) or hasattr(loss, "curvature")
     box, convex = hasattr(loss, "box"), bool(getattr(loss, "convex", True))
     squared = isinstance(loss, Squared)

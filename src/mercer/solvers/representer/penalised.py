@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.certify import Stop, relative_gap
 from mercer.machine.lazy import cached_property
-from mercer.solvers.representer.squared_norm import EPS, Point
+from mercer.solvers.representer.problem import EPS, Point
 from mercer.solvers.run import Run
 
 _MOST_SOLVES = 80  # squared-norm problems of one search

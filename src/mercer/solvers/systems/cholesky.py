@@ -268,19 +268,31 @@ def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tupl
     """
     products.dense(buffer)
     buffer.flat[:: len(buffer) + 1] += shift
-    values, vectors = eigh(buffer.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
-    floor = 10.0 * np.finfo(np.float64).eps * len(values) * max(float(np.abs(values).max()), 1e-300)
-    if values[0] < -1e3 * floor:
-        raise np.linalg.LinAlgError(not_positive(float(values[0]), float(values[-1])))
+    values, vectors, floor = eigenpairs(buffer)
     kept = values > floor
     return vectors[:, kept], values[kept]
+
+
+def eigenpairs(M: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return eigenvalues and eigenvectors of a symmetric matrix, and what is rounding of the former; M is overwritten.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where an eigenvalue is negative beyond rounding.
+    """
+    values, vectors = eigh(M.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
+    floor = 10.0 * np.finfo(np.float64).eps * len(values) * max(float(np.abs(values).max()), 1e-300)
+    if values[0] < -1e3 * floor:
+        raise np.linalg.LinAlgError(_not_positive(float(values[0]), float(values[-1])))
+    return values, vectors, floor
 
 
 def diagnose(products: Products, shift: np.ndarray) -> str:
     """Return, in a sentence, why K + diag(shift) is not positive definite."""
     ends = lanczos(lambda v: products(v[:, None])[:, 0] + shift * v, products.n, steps=min(products.n, 40))
     if ends.smallest < -1e3 * rounding(products):
-        return not_positive(ends.smallest, ends.largest)
+        return _not_positive(ends.smallest, ends.largest)
     first = equal_rows(products)
     again = np.flatnonzero(first != np.arange(products.n)) if first is not None else np.empty(0, np.intp)
     why = "the kernel has less than full rank on these points"
@@ -292,7 +304,7 @@ def diagnose(products: Products, shift: np.ndarray) -> str:
     )
 
 
-def not_positive(smallest: float, largest: float) -> str:
+def _not_positive(smallest: float, largest: float) -> str:
     """Return the sentence for a matrix with a negative eigenvalue."""
     return (
         f"K + shift is not positive semidefinite: it has an eigenvalue of about {smallest:.3g} (the largest is "
