@@ -139,16 +139,6 @@ def _squared(penalty: Any) -> bool:
     return isinstance(penalty, SquaredNorm)
 
 
-def _systems(gram: Gram, control: Control, method: str) -> Systems:
-    """Return the equations with a matrix; problems one after the other on one matrix share them."""
-    known = _SHARED.setdefault(gram, WeakValueDictionary())
-    systems = known.get(method)
-    if systems is None:
-        systems = known[method] = Systems(gram, control, method=method)
-    systems.control = control
-    return systems
-
-
 class _Engine:
     """One problem, from its penalty to a strength, from a strength to a solution."""
 
@@ -174,17 +164,13 @@ class _Engine:
         """Return the minimiser, or the best so far when a limit is reached."""
         penalty, control = self.problem.penalty, self.control
         if self.squared:
-            point = self.minimise(self._positive(float(penalty.strength)), control.tol)
+            strength = float(penalty.strength)
+            if not strength > 0:  # without a penalty, one that only rounding would notice
+                strength = 1e-12 * (float(np.abs(np.asarray(self.problem.gram.diag())).max()) or 1.0)
+            point = self.minimise(strength, control.tol)
             return self._finish(point, point.primal, point.primal - point.gap, point.rounding, "")
         search = Search(penalty, self.minimise, control.tol, self.progress, self._zero, self.first)
         return self._finish(*search.run(), "" if search.convex else "the penalty is not convex")
-
-    def _positive(self, strength: float) -> float:
-        """Return a strength above 0: without a penalty, one that only rounding would notice."""
-        if strength > 0:
-            return strength
-        size = float(np.abs(np.asarray(self.problem.gram.diag())).max())
-        return 1e-12 * (size if size > 0 else 1.0)
 
     def minimise(self, strength: float, tol: float) -> Point:
         """Solve the squared-norm problem of this strength, from the last solution on."""
@@ -195,7 +181,10 @@ class _Engine:
             tol = max(tol, _LEAST_GAP)
             if self.systems is None:
                 dense = len(problem.y) <= newton.EXACT and 16 * len(problem.y) ** 2 <= problem.gram.budget
-                self.systems = _systems(problem.gram, self.control, "cholesky" if dense else "cg")
+                method = "cholesky" if dense else "cg"
+                known = _SHARED.setdefault(problem.gram, WeakValueDictionary())  # by problems on the same matrix
+                self.systems = known.get(method) or Systems(problem.gram, self.control, method=method)
+                known[method], self.systems.control = self.systems, self.control
                 self._check_start(self.systems, strength)
             task = Task(
                 self.systems, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a, self.b
