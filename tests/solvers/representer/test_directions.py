@@ -10,7 +10,7 @@ from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers.control import Control
 from mercer.solvers.representer import directions
 from mercer.solvers.representer.directions import Directions, _Model
-from mercer.solvers.representer.squared_norm import Task
+from mercer.solvers.representer.problem import Task
 from mercer.solvers.systems.system import Systems
 
 STRENGTH = 0.05

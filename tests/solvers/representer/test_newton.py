@@ -23,9 +23,9 @@ from mercer.losses import (
     SquaredNorm,
 )
 from mercer.solvers.control import Control
-from mercer.solvers.representer import newton, squared_norm
+from mercer.solvers.representer import newton, problem
 from mercer.solvers.representer.newton import Newton
-from mercer.solvers.representer.squared_norm import Task
+from mercer.solvers.representer.problem import Task
 from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 
@@ -88,7 +88,7 @@ def test_conjugate_gradients_find_what_factors_find(loss, intercept):
 
 @pytest.mark.parametrize("loss", [Logistic(), SquaredHinge()], ids=repr)
 def test_kernel_values_in_float32_are_not_believed_at_the_end(loss, monkeypatch):
-    monkeypatch.setattr(squared_norm, "_HELD_POINTS", 0)  # as for many points
+    monkeypatch.setattr(problem, "_HELD_POINTS", 0)  # as for many points
     monkeypatch.setattr(newton, "_GAP_POINTS", 0)
     X, y = conic.draw(loss, 0, 400)
     point, _ = run(loss, X, y, 0.01, tol=1e-7, method="cg")

@@ -9,9 +9,9 @@ from scipy.linalg import solve
 from cases import each
 from mercer import RBF, FromFunction, Gram, Laplacian, Linear, Polynomial, Precomputed
 from mercer.solvers import Control
-from mercer.solvers.systems import equation
+from mercer.solvers.systems import cholesky
 from mercer.solvers.systems import system as module
-from mercer.solvers.systems.equation import Singular
+from mercer.solvers.systems.cholesky import Singular
 from mercer.solvers.systems.preconditioners import choice
 from mercer.solvers.systems.system import Systems
 
@@ -91,7 +91,7 @@ def test_held_in_float32_within_a_small_budget():
 
 
 def test_a_large_factor_in_float32_is_corrected(monkeypatch):
-    monkeypatch.setattr(equation, "SINGLE", 100)
+    monkeypatch.setattr(cholesky, "SINGLE", 100)
     gram = Gram(RBF(scale=1.5), X)
     systems = Systems(gram, Control())
     answer = systems.solve(0.01, Y)
@@ -189,7 +189,7 @@ def test_a_slow_run_ends_with_a_factor(monkeypatch):
     assert systems.method == "cg"
     answer = systems.solve(1e-7, np.repeat(Y, 2, axis=0), tol=1e-8)
     assert answer.stopped == "converged"
-    assert systems.factor is not None
+    assert systems.factors.last is not None
 
 
 def test_start_saves_products():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +15,7 @@ from mercer.certify import Certificate, combined, with_duality
 from mercer.certify.representer import check_representer
 from mercer.estimators.shared.data import FAR, KernelData, Training, read_targets
 from mercer.estimators.shared.fitting import CallbackSupportMixin, finite, listening, with_callbacks
-from mercer.estimators.shared.parameters import FitParameters, with_parameters
+from mercer.estimators.shared.parameters import FitParameters, Rules, positive, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
@@ -23,6 +25,11 @@ from mercer.rkhs.functions.vector import functions_of
 from mercer.solvers.control import Control, warn_stationary, warn_unfinished
 from mercer.solvers.representer.engine import Minimiser, Representer, plan, solve
 from mercer.solvers.run import history_tables
+
+SYSTEM_RULES: Rules = {  # of models that are linear systems
+    "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
+    "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
+}
 
 
 @dataclass
@@ -54,18 +61,23 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     # -- fit --------------------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, data: Any, target: np.ndarray, sample_weight: Any) -> None:
+        """Solve the problems, set the attributes of the fit, and warn where it has ended early."""
         training = self._training(data, sample_weight)
         found = self._solve(training, counted(training, target), X, y)
         coefficients = np.concatenate([columns_of(m.coefficients) for m in found], axis=1)
         offsets = np.concatenate([np.atleast_1d(np.asarray(m.offset, dtype=np.float64)) for m in found])
         self._keep(training, data, coefficients, offsets, flat=coefficients.shape[1] == 1 and target.ndim == 1)
         self.n_iter_ = max(c.iterations for c in self._certificates)
+        unfinished = [c for c in self._certificates if not c.finished]
+        if unfinished:
+            worst = max(unfinished, key=lambda c: c.relative_gap)
+            warn_unfinished(worst.stopped, worst.relative_gap, worst.tol)
+        elif (why := self._certificates[0].stationary).startswith("the kernel"):  # the rest has been chosen as it is
+            warn_stationary(self.kernel_, why)
 
-    @with_callbacks
+    @with_callbacks  # a warning raised inside would name a line of scikit-learn
     def _solve(self, training: Training, target: np.ndarray, X: Any, y: Any) -> list[Minimiser]:
-        metadata = {} if training.weights is None else {"sample_weight": training.weights}
-        with listening(self, X, y, metadata) as report:
-            control = Control(self.tol, self.max_iter, self.time_limit, self.checkpoint, report, precision=self.dtype)
+        with self._controlled(training, X, y, self.tol) as control:
             starts = getattr(self, "_warm", None) if self.warm_start else None
             gram = self._gram(training)
             found = self._minimised(gram, target, training.weights, control, starts)
@@ -76,6 +88,13 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         if self.warm_start:
             self._warm = [m.coefficients for m in found]
         return found
+
+    @contextmanager
+    def _controlled(self, training: Training, X: Any, y: Any, tol: float) -> Iterator[Control]:
+        """Yield the control of the solver, which tells whoever listens to this fit."""
+        metadata = {} if training.weights is None else {"sample_weight": training.weights}
+        with listening(self, X, y, metadata, tol) as report:
+            yield Control(tol, self.max_iter, self.time_limit, self.checkpoint, report, precision=self.dtype)
 
     @property
     def penalty_strengths(self) -> list[float]:
@@ -109,14 +128,6 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
                 self.plan_ = plan(problem, control, self.solver)
             found.append(solve(problem, control, self.solver))
         return found
-
-    def _warn_unfinished(self) -> None:
-        unfinished = [c for c in self._certificates if not c.finished]
-        if unfinished:
-            worst = max(unfinished, key=lambda c: c.relative_gap)
-            warn_unfinished(worst.stopped, worst.relative_gap, worst.tol)
-        elif (why := self._certificates[0].stationary).startswith("the kernel"):  # the rest has been chosen as it is
-            warn_stationary(self.kernel_, why)
 
     # -- the model --------------------------------------------------------------------------------------
 

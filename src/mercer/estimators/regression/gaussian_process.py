@@ -11,18 +11,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.certify import Stop, with_duality
-from mercer.estimators.regression.base import columns_of
+from mercer.estimators.regression.base import SYSTEM_RULES, columns_of
 from mercer.estimators.regression.process import Process, generator, said_of_search, warn_of_search
 from mercer.estimators.shared.data import Training
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import (
+    BOOLEAN,
     KERNEL_NAMES,
     Rules,
     Unnecessary,
     check_parameters,
     is_real,
     kernel_rule,
-    positive,
     whole,
     with_parameters,
 )
@@ -40,6 +40,7 @@ from mercer.solvers.gp.space import NOISE, Space, space_of
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 
 _KERNEL = kernel_rule(KERNEL_NAMES)
+_VARIANCE = "a finite number >= 0, or one number > 0 for each sample (or 0 for all)"
 _TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
 _STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
 _PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows
@@ -191,12 +192,9 @@ class GaussianProcessRegressor(Process):
         "kernel": (lambda v: v is None or _KERNEL[0](v), f"None, {_KERNEL[1]}"),
         "noise": (
             lambda v: v == "auto" if isinstance(v, str) else _is_variance(v),
-            "'auto', a finite number >= 0, or one number > 0 for each sample (or 0 for all)",
+            f"'auto', {_VARIANCE}",
         ),
-        "alpha": (
-            lambda v: v is None or _is_variance(v),
-            "None, a finite number >= 0, or one number > 0 for each sample (or 0 for all)",
-        ),
+        "alpha": (lambda v: v is None or _is_variance(v), f"None, {_VARIANCE}"),
         "optimizer": (
             lambda v: v in ("bfgs", "fmin_l_bfgs_b") if isinstance(v, str) else v is None or callable(v),
             "'bfgs', 'fmin_l_bfgs_b', a function, or None to keep parameters",
@@ -208,10 +206,9 @@ class GaussianProcessRegressor(Process):
             lambda v: isinstance(v, list | tuple | set | frozenset) and all(isinstance(name, str) for name in v),
             "a list of names of parameters",
         ),
-        "normalize_y": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "normalize_y": BOOLEAN,
         "tuning_rows": (lambda v: v is None or whole(v, 1), "a whole number >= 1, or None"),
-        "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
-        "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
+        **SYSTEM_RULES,
     }
     _unnecessary: ClassVar[Unnecessary] = {"copy_X_train": (True, "the training points are never changed")}
     dtype = "float64"

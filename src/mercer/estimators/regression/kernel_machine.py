@@ -9,7 +9,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.regression.base import LossModel, Part
+from mercer.estimators.regression.base import LossModel, Part, columns_of
 from mercer.estimators.shared.classes import Labels
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.margins import rest_table, tube_table, zones
@@ -213,7 +213,6 @@ class KernelMachine(Labels, LossModel):
         else:
             target = self._numbers(target)
         self._fit(X, y, data, target, sample_weight)
-        self._warn_unfinished()
         return self
 
     def _numbers(self, y: Any) -> np.ndarray:
@@ -242,8 +241,7 @@ class KernelMachine(Labels, LossModel):
             weights = price * weights
         elif price != 1.0:
             weights = np.full(len(target), price)
-        columns = target[:, None] if target.ndim == 1 else target
-        return [Part(np.ascontiguousarray(column), loss, penalty, weights) for column in columns.T]
+        return [Part(np.ascontiguousarray(column), loss, penalty, weights) for column in columns_of(target).T]
 
     # -- values -----------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.regression.base import LossModel, Part
+from mercer.estimators.regression.base import LossModel, Part, columns_of
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import BOOLEAN, FINITE_PRICE, Rules, check_parameters, is_real, with_parameters
 from mercer.losses import Pinball, SquaredNorm
@@ -95,7 +95,6 @@ class KernelQuantileRegressor(RegressorMixin, LossModel):
         data, target = self._read(X, y)
         self.quantiles_ = np.atleast_1d(np.asarray(self.quantiles, dtype=np.float64))
         self._fit(X, y, data, np.asarray(target, dtype=np.float64), sample_weight)
-        self._warn_unfinished()
         return self
 
     def _parts(self, target: np.ndarray, weights: np.ndarray | None) -> list[Part]:
@@ -125,8 +124,7 @@ class KernelQuantileRegressor(RegressorMixin, LossModel):
             1 - loss of the predictions / loss of the best constants for these y; 1 at best, as
             `sklearn.metrics.d2_pinball_score`.
         """
-        values = self.predict(X)
-        values = values[:, None] if values.ndim == 1 else values
+        values = columns_of(self.predict(X))
         scores = [
             d2_pinball_score(y, column, sample_weight=sample_weight, alpha=float(q))
             for q, column in zip(self.quantiles_, values.T, strict=True)

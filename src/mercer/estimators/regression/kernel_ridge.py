@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import with_duality
 from mercer.estimators.linear.ridge import is_strength, strengths
-from mercer.estimators.regression.base import Part, RepresenterModel, columns_of, counted
+from mercer.estimators.regression.base import SYSTEM_RULES, Part, RepresenterModel, columns_of, counted
 from mercer.estimators.shared.data import Training, chosen_kernel
-from mercer.estimators.shared.fitting import listening, whole_fit, with_callbacks
+from mercer.estimators.shared.fitting import whole_fit, with_callbacks
 from mercer.estimators.shared.parameters import (
     AUTO,
     KERNEL_NAMES,
@@ -23,14 +23,13 @@ from mercer.estimators.shared.parameters import (
     Rules,
     check_parameters,
     kernel_rule,
-    positive,
     with_parameters,
 )
 from mercer.gram import Gram
 from mercer.losses import Squared, SquaredNorm
 from mercer.machine.warn import warn
 from mercer.points import Points
-from mercer.solvers.control import Control, warn_stationary
+from mercer.solvers.control import warn_stationary
 from mercer.solvers.systems.inverse import inverse_diagonal
 from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridge
 
@@ -58,8 +57,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
     _rules: ClassVar[Rules] = {
         "alpha": (is_strength, "a finite number >= 0, or one for each target"),
         **PAIRWISE_RULES,
-        "residual": (lambda v: positive(v) and v < 1, "a relative residual with 0 < residual < 1"),
-        "solver": (lambda v: isinstance(v, str) and v in ("auto", "cholesky", "cg"), "'auto', 'cholesky' or 'cg'"),
+        **SYSTEM_RULES,
     }
 
     _compares_two: ClassVar[bool] = True
@@ -73,25 +71,20 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
             for column, alpha in zip(columns_of(target).T, self._alphas, strict=True)
         ]
 
-    @with_callbacks
-    def _solve_ridge(self, training: Training, target: np.ndarray, alphas: np.ndarray, X: Any, y: Any) -> RidgeSolution:
-        """Solve the system; `residual` is what both the residual and the relative gap are to reach."""
-        metadata = {} if training.weights is None else {"sample_weight": training.weights}
-        with listening(self, X, y, metadata, self.residual) as report:
-            control = Control(
-                self.residual, self.max_iter, self.time_limit, self.checkpoint, report, precision=self.dtype
-            )
-            problem = RidgeProblem(
-                self._gram(training), columns_of(target), alphas, training.weights, bool(self.fit_intercept)
-            )
+    @with_callbacks  # a warning raised inside would name a line of scikit-learn
+    def _solve_ridge(self, training: Training, Y: np.ndarray, alphas: np.ndarray, X: Any, y: Any) -> RidgeSolution:
+        with self._controlled(training, X, y, self.residual) as control:
+            problem = RidgeProblem(self._gram(training), Y, alphas, training.weights, bool(self.fit_intercept))
             found = solve_ridge(problem, control, self.solver, self.residual)
-            (found.certificate,) = with_duality(problem.gram, [found.certificate], [None])
-            return found
+        (found.certificate,) = with_duality(problem.gram, [found.certificate], [None])
+        return found
 
-    def _keep_ridge(
-        self, training: Training, data: Any, target: np.ndarray, alphas: np.ndarray, found: RidgeSolution
+    def _fit_strengths(
+        self, training: Training, data: Any, target: np.ndarray, alphas: np.ndarray, X: Any, y: Any
     ) -> None:
-        """Set the attributes of a fit, and what it says of itself."""
+        """Solve the system to `residual`, relative, in residual and gap; set the attributes of the fit, and warn."""
+        Y = columns_of(counted(training, target))
+        found = self._solve_ridge(training, Y, alphas, X, y)
         self._alphas, self._weights, self._rows = alphas, training.weights, training.rows
         self._strengths = [float(alpha) for alpha in alphas]
         self._certificates, self._seconds = [found.certificate], found.certificate.seconds
@@ -104,7 +97,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
         self._others = np.setdiff1d(np.arange(len(target)), rows)  # weight 0: the fit is without them anyhow
         self._other_targets = columns_of(target)[self._others]
         # Coefficients of least norm do not tell the residuals.
-        self._left = columns_of(counted(training, target)) - columns_of(found.values) if found.diagnosis else None
+        self._left = Y - columns_of(found.values) if found.diagnosis else None
         if found.diagnosis:
             warn(found.diagnosis, LinAlgWarning)
         if np.max(found.residual) > self.residual and not found.diagnosis:
@@ -241,6 +234,5 @@ class KernelRidge(RidgeModel):
         target = np.asarray(target, dtype=np.float64)
         alphas = strengths(self.alpha, columns_of(target).shape[1], type(self).__name__)
         training = self._training(data, sample_weight, chosen_kernel(self, data, target, sample_weight))
-        found = self._solve_ridge(training, counted(training, target), alphas, X, y)
-        self._keep_ridge(training, data, target, alphas, found)
+        self._fit_strengths(training, data, target, alphas, X, y)
         return self

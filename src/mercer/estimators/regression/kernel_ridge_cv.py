@@ -14,7 +14,7 @@ from mercer.estimators.regression.base import columns_of, counted
 from mercer.estimators.regression.kernel_ridge import RidgeModel
 from mercer.estimators.shared.data import Training
 from mercer.estimators.shared.fitting import whole_fit
-from mercer.estimators.shared.parameters import Rules, check_parameters, is_real, with_parameters
+from mercer.estimators.shared.parameters import BOOLEAN, Rules, check_parameters, is_real, with_parameters
 from mercer.gram import Gram
 from mercer.solvers.systems.spectrum import Spectrum
 
@@ -89,8 +89,8 @@ class KernelRidgeCV(RidgeModel):
     _rules: ClassVar[Rules] = {
         **RidgeModel._rules,
         "alphas": (_are_strengths, "numbers > 0, at least one"),
-        "alpha_per_target": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
-        "store_cv_results": (lambda v: isinstance(v, bool) or str(v) in ("True", "False"), "True or False"),
+        "alpha_per_target": BOOLEAN,
+        "store_cv_results": BOOLEAN,
     }
 
     @whole_fit
@@ -127,8 +127,7 @@ class KernelRidgeCV(RidgeModel):
         self.alpha_: Any = alphas[best] if scores.ndim == 2 else float(alphas[best])
         self.best_score_: Any = scores.max(axis=0) if scores.ndim == 2 else float(scores.max())
         chosen = np.broadcast_to(self.alpha_, (Y.shape[1],)).astype(np.float64)
-        found = self._solve_ridge(training, counted(training, target), chosen, X, y)
-        self._keep_ridge(training, data, target, chosen, found)
+        self._fit_strengths(training, data, target, chosen, X, y)
         return self
 
     # -- scores -----------------------------------------------------------------------------------------
@@ -171,9 +170,7 @@ class KernelRidgeCV(RidgeModel):
         scoring = self.scoring
         if scoring is None:
             scoring = "neg_mean_squared_error" if self.cv is None else "r2"
-        from sklearn.metrics import (
-            check_scoring,
-        )  # not before it is needed: importing it takes longer than most of mercer
+        from sklearn.metrics import check_scoring  # importing it takes longer than most of mercer
 
         scorer = check_scoring(_Known(), scoring=scoring)
 

@@ -130,7 +130,6 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
         data, target = self._read(X, y)
         target = np.asarray(target, dtype=np.float64)
         self._fit(X, y, data, target, sample_weight)
-        self._warn_unfinished()
         self.outliers_ = np.abs(target - self._values(data)[:, 0]) > float(self.delta) * self.scale_
         return self
 

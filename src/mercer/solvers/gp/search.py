@@ -96,27 +96,25 @@ class _Likelihood:
         return value, -self.slopes() if math.isfinite(value) else np.zeros_like(theta)
 
 
+@dataclass
 class _Search:
-    def __init__(
-        self,
-        points: Points,
-        Y: np.ndarray,
-        space: Space,
-        restarts: int,
-        rng: np.random.Generator,
-        memory: np.ndarray | None,
-        control: Control,
-        evidence: Callable[..., Any],
-        starts: Sequence[np.ndarray],
-        optimizer: Optimizer | None,
-        slope: float,
-    ) -> None:
-        self.points, self.Y, self.space, self.control = points, Y, space, control
-        self.evidence, self.given, self.optimizer = evidence, list(starts), optimizer
-        self.restarts, self.rng, self.slope = restarts, rng, slope
-        self.order = rng.permutation(len(Y))
-        self.memory = np.empty(8 * len(Y) ** 2, np.uint8) if memory is None else memory
-        self.history: list[tuple[int, float, float]] = []
+    """A search on its way; what it is given is what `tune` is."""
+
+    points: Points
+    Y: np.ndarray
+    space: Space
+    control: Control
+    restarts: int
+    rng: np.random.Generator
+    memory: np.ndarray
+    evidence: Callable[..., Any]
+    given: Sequence[np.ndarray]
+    optimizer: Optimizer | None
+    slope: float
+    history: list[tuple[int, float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.order = self.rng.permutation(len(self.Y))
 
     def note(self, rows: int, likelihood: float) -> None:
         self.history.append((rows, likelihood, self.control.seconds))
@@ -127,8 +125,8 @@ class _Search:
         for number, size in enumerate(sizes):
             last = size == sizes[-1]
             likelihood = self._on(size)
-            if last and number:
-                tops = self._best(likelihood, tops)
+            if last and number and len(tops) > 1:  # from the best one only, on all rows
+                tops = [max(tops, key=lambda top: likelihood.value(top.theta))]
             with one_thread_each() if size <= _ONE_THREAD_ROWS else nullcontext():
                 reached = [self._climb(likelihood, top, number, size / sizes[number - 1], last) for top in tops]
             reached.sort(key=lambda top: -top.value)
@@ -208,12 +206,6 @@ class _Search:
         evidence = self.evidence(rows_of(self.points, rows), self.Y[rows], self.memory)
         return _Likelihood(evidence, self.space.of_rows(rows), self)
 
-    def _best(self, likelihood: _Likelihood, tops: list[Top]) -> list[Top]:
-        """Return the top from which to climb on all rows."""
-        if len(tops) == 1:
-            return tops
-        return [max(tops, key=lambda top: likelihood.value(top.theta))]
-
 
 def _distinct(tops: list[Top]) -> list[Top]:
     kept: list[Top] = []
@@ -285,4 +277,5 @@ def tune(
     (True, 'converged')
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    return _Search(points, Y, space, restarts, rng, memory, control, evidence, starts, optimizer, slope).run()
+    memory = np.empty(8 * len(Y) ** 2, np.uint8) if memory is None else memory
+    return _Search(points, Y, space, control, restarts, rng, memory, evidence, starts, optimizer, slope).run()

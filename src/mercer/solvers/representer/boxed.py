@@ -13,7 +13,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual.problem import SVMDual
 from mercer.solvers.dual.problem import plan as plan_svm
 from mercer.solvers.dual.solve import solve
-from mercer.solvers.representer.squared_norm import EPS, Point
+from mercer.solvers.representer.problem import EPS, Point
 from mercer.solvers.run import Run
 
 _INFINITE_BOUND = 1e100  # on a coefficient, in units of the linear terms: none reaches it, its square is finite

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.gram.products import Products
 from mercer.machine.threads import one_thread_each
-from mercer.solvers.representer.squared_norm import EPS, Task
+from mercer.solvers.representer.problem import EPS, Task
 from mercer.solvers.systems.cg import Indefinite, iterate
 from mercer.solvers.systems.cholesky import rounding
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer.certify import Stop, without_duality
+from mercer.certify import Certificate, Stop, without_duality
 from mercer.gram import Gram
 from mercer.losses.penalties import SquaredNorm
 from mercer.losses.squared import Squared
@@ -20,10 +20,9 @@ from mercer.machine.warn import warn
 from mercer.solvers.control import Control
 from mercer.solvers.representer import boxed, multinomial, newton
 from mercer.solvers.representer.penalised import Search
-from mercer.solvers.representer.problem import Minimiser, Representer
+from mercer.solvers.representer.problem import EPS, Point, Representer, Task, checkpoint, note
 from mercer.solvers.representer.proximal import solve_proximal
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, checkpoint, note
-from mercer.solvers.run import Run
+from mercer.solvers.run import Row, Run
 from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 from mercer.solvers.systems.system import Systems
 
@@ -32,7 +31,37 @@ __all__ = ["Minimiser", "Representer", "plan", "solve"]
 _LEAST_GAP = 1e-13  # relative: the smallest that solvers are asked for, as float64 hardly resolves it
 _ONE_THREAD_POINTS = 500  # up to which starting the threads of BLAS takes longer than the work
 _SHARED: WeakKeyDictionary[Gram, WeakValueDictionary[str, Systems]] = WeakKeyDictionary()
-SOLVERS = ("auto", "ridge", "newton", "dual", "proximal")
+Solver = Literal["auto", "ridge", "newton", "dual", "proximal"]
+
+
+@dataclass
+class Minimiser:
+    """What the engine returns.
+
+    Attributes
+    ----------
+    coefficients
+        a of f = sum_i a_i k(x_i, .), (n,), or (n, k) for a loss of k classes.
+    offset
+        b, a number or one for each class; 0 without an intercept.
+    values
+        f(x_i) + b.
+    certificate
+        Primal, dual and gap. For a loss that is not convex the gap is the squared norm of the gradient in H over twice
+        the strength, and `stationary` says so.
+    history
+        A row now and then.
+    strength
+        The strength of the squared-norm problem that has the same minimiser.
+    """
+
+    coefficients: np.ndarray
+    offset: float | np.ndarray
+    values: np.ndarray
+    certificate: Certificate
+    history: list[Row]
+    strength: float
+    systems: Any = field(default=None, repr=False)  # kept alive for the next problem on the same matrix
 
 
 def plan(problem: Representer, control: Control | None = None, solver: Solver = "auto") -> str:
@@ -110,16 +139,6 @@ def _squared(penalty: Any) -> bool:
     return isinstance(penalty, SquaredNorm)
 
 
-def _systems(gram: Gram, control: Control, method: str) -> Systems:
-    """Return the equations with a matrix; problems one after the other on one matrix share them."""
-    known = _SHARED.setdefault(gram, WeakValueDictionary())
-    systems = known.get(method)
-    if systems is None:
-        systems = known[method] = Systems(gram, control, method=method)
-    systems.control = control
-    return systems
-
-
 class _Engine:
     """One problem, from its penalty to a strength, from a strength to a solution."""
 
@@ -147,17 +166,13 @@ class _Engine:
         """Return the minimiser, or the best so far when a limit is reached."""
         penalty, control = self.problem.penalty, self.control
         if self.squared:
-            point = self.minimise(self._positive(float(penalty.strength)), control.tol)
+            strength = float(penalty.strength)
+            if not strength > 0:  # without a penalty, one that only rounding would notice
+                strength = 1e-12 * (float(np.abs(np.asarray(self.problem.gram.diag())).max()) or 1.0)
+            point = self.minimise(strength, control.tol)
             return self._finish(point, point.primal, point.primal - point.gap, point.rounding, "")
         search = Search(penalty, self.minimise, control.tol, self.progress, self._zero, self.first)
         return self._finish(*search.run(), "" if search.convex else "the penalty is not convex")
-
-    def _positive(self, strength: float) -> float:
-        """Return a strength above 0: without a penalty, one that only rounding would notice."""
-        if strength > 0:
-            return strength
-        size = float(np.abs(np.asarray(self.problem.gram.diag())).max())
-        return 1e-12 * (size if size > 0 else 1.0)
 
     def minimise(self, strength: float, tol: float) -> Point:
         """Solve the squared-norm problem of this strength, from the last solution on."""
@@ -168,7 +183,10 @@ class _Engine:
             tol = max(tol, _LEAST_GAP)
             if self.systems is None:
                 dense = len(problem.y) <= newton.EXACT and 16 * len(problem.y) ** 2 <= problem.gram.budget
-                self.systems = _systems(problem.gram, self.control, "cholesky" if dense else "cg")
+                method = "cholesky" if dense else "cg"
+                known = _SHARED.setdefault(problem.gram, WeakValueDictionary())  # by problems on the same matrix
+                self.systems = known.get(method) or Systems(problem.gram, self.control, method=method)
+                known[method], self.systems.control = self.systems, self.control
                 self._check_start(self.systems, strength)
             task = Task(
                 self.systems, problem.y, problem.loss, problem.mass, problem.intercept, strength, self.a, self.b
@@ -269,14 +287,11 @@ def _best_constant(losses: Task, b: Any) -> Any:
     return best if math.isfinite(best) else b
 
 
-Solver = Literal["auto", "ridge", "newton", "dual", "proximal"]
-
-
 def choose(problem: Representer, wish: str) -> tuple[str, str]:
     """Return which solver, and what of the loss makes it the one."""
     loss = problem.loss
-    if wish not in SOLVERS:
-        raise ValueError(f"solver is {wish!r}; it must be one of {', '.join(map(repr, SOLVERS))}.")
+    if wish not in get_args(Solver):
+        raise ValueError(f"solver is {wish!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}.")
     smooth = bool(getattr(loss, "smooth", False)) or hasattr(loss, "curvature")
     box, convex = hasattr(loss, "box"), bool(getattr(loss, "convex", True))
     squared = isinstance(loss, Squared)

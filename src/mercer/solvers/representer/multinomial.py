@@ -11,7 +11,7 @@ from mercer.certify import Stop
 from mercer.gram.factor import PivotedCholesky
 from mercer.losses.numeric import curvature
 from mercer.machine.budget import readable
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few, note
+from mercer.solvers.representer.problem import EPS, Point, Task, dual_point, hidden, hold_few, note
 from mercer.solvers.run import Run
 
 _FIRST_ROWS = 400  # of the preconditioner's matrix (classes times rank) at first

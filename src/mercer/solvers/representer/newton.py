@@ -11,7 +11,7 @@ from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.machine.budget import readable
 from mercer.solvers.representer.directions import ROUGH, Directions
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, dual_point, hidden, hold_few, note
+from mercer.solvers.representer.problem import EPS, Point, Task, dual_point, hidden, hold_few, note
 from mercer.solvers.run import Run
 
 EXACT = 2500  # points up to which each Newton system is factorised

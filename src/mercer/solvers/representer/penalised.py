@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.certify import Stop, relative_gap
 from mercer.machine.lazy import cached_property
-from mercer.solvers.representer.squared_norm import EPS, Point
+from mercer.solvers.representer.problem import EPS, Point
 from mercer.solvers.run import Run
 
 _MOST_SOLVES = 80  # squared-norm problems of one search
@@ -120,9 +120,9 @@ class Search:
         point = self._minimise(strength, self._inner)
         self.solves += 1
         t = math.sqrt(max(point.square, 0.0))
-        self._judge(point, t)
+        self._judge(point, point)
         if self.radius is None and strength * t < self._slope(0.0):  # the pull on f may be too weak to lift it off 0
-            self._judge_zero(point)
+            self._judge(point, self.zero(point))
         if self.radius is not None:
             excess = math.log(self.radius / t) if t > 0 else math.inf
         else:
@@ -140,21 +140,22 @@ class Search:
     @property
     def _good(self) -> bool:
         """Whether the best point is good enough."""
-        if self.best is None:
-            return False
-        _, primal, dual, rounding = self.best
+        return self.best is not None and self._near(*self.best[1:])
+
+    def _near(self, primal: float, dual: float, rounding: float) -> bool:
         return relative_gap(primal - dual - rounding, primal, dual) <= self.tol
 
-    def _judge(self, point: Point, t: float) -> None:
-        """Keep the point if its gap for R is the smallest so far."""
-        strength, s = point.strength, math.sqrt(max(point.pull, 0.0))
+    def _judge(self, point: Point, at: Point) -> None:
+        """Keep a point, itself or f = 0, if its gap for R beside the dual point of the first is the smallest so far."""
+        s, t = math.sqrt(max(point.pull, 0.0)), math.sqrt(max(at.square, 0.0))
         if self.radius is not None and t > self.radius:
             return
         dual = -point.conjugates - self._conjugate(s)
-        primal = point.loss + self._value(t)
-        rounding = point.rounding + 8.0 * EPS * (abs(point.loss) + strength * t * t + s * t)
-        if self.best is None or not primal - dual >= self.best[1] - self.best[2]:
-            self.best = (point, primal, dual, rounding)
+        primal = at.loss + self._value(t)
+        rounding = point.rounding + 8.0 * EPS * (abs(at.loss) + point.strength * t * t + (s * t if t else 0.0))
+        zero = at is not point and self._near(primal, dual, rounding)
+        if zero or self.best is None or not primal - dual >= self.best[1] - self.best[2]:
+            self.best = (at, primal, dual, rounding)
 
     def _conjugate(self, s: float) -> float:
         """R*(s), by its own formula or where R' passes s."""
@@ -183,7 +184,7 @@ class Search:
         at_low = at_high = 0.0
         step = 1.5
         # Only points with a feasible dual (a norm) or inside of the ball count: aim at that side, by a part of tol.
-        aim = self._aim()
+        aim = 0.05 * self.tol if self.radius is not None else -0.05 * self.tol
         side = 0
         for _ in range(_MOST_SOLVES):
             point, excess, done = self._try(math.exp(x))
@@ -231,19 +232,6 @@ class Search:
                 margin = 1e-3 * (high - low)
                 x = min(max(secant, low + margin), high - margin)
         return None
-
-    def _aim(self) -> float:
-        return 0.05 * self.tol if self.radius is not None else -0.05 * self.tol
-
-    def _judge_zero(self, point: Point) -> None:
-        s = math.sqrt(max(point.pull, 0.0))
-        none = self.zero(point)
-        primal = none.loss + self._value(0.0)
-        dual = -point.conjugates - self._conjugate(s)
-        rounding = point.rounding + 8.0 * EPS * abs(none.loss)
-        small = relative_gap(primal - dual - rounding, primal, dual) <= self.tol
-        if small or self.best is None or not primal - dual >= self.best[1] - self.best[2]:
-            self.best = (none, primal, dual, rounding)
 
     # -- penalties that are not convex ------------------------------------------------------------------
 

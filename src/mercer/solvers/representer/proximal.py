@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.certify import Stop
 from mercer.solvers.representer.newton import Newton
-from mercer.solvers.representer.squared_norm import EPS, Point, Task, note
+from mercer.solvers.representer.problem import EPS, Point, Task, note
 from mercer.solvers.run import Run
 from mercer.solvers.systems.system import Systems
 

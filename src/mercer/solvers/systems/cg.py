@@ -23,6 +23,34 @@ class Indefinite(np.linalg.LinAlgError):
     """A direction in which the matrix is not positive has been met."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The solution A of (K + S) A = Y, and how well it solves it.
+
+    Attributes
+    ----------
+    A
+        As Y: one column per right-hand side.
+    residual
+        |Y - (K + S) A| / |Y| of each column, measured with kernel values in float64; 0 where Y is.
+    iterations
+        How many products with K were taken; 1 for a factorisation.
+    stopped
+        "converged", or what ended the run before.
+    precision
+        The arithmetic of most kernel values: "float32" or "float64".
+    product
+        K A, from kernel values in float64: it has been computed anyway.
+    """
+
+    A: np.ndarray
+    residual: np.ndarray
+    iterations: int = 1
+    stopped: str = Stop.CONVERGED
+    precision: str = "float64"
+    product: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+
+
 @dataclass
 class Refinement:
     """A solution on its way; kept up to date, so that an interrupt loses nothing.
@@ -49,6 +77,12 @@ class Refinement:
     single: bool = True
     rest: np.ndarray | None = None
     history: list[tuple[int, float]] = field(default_factory=list)
+
+    def answer(self, shift: np.ndarray, Y: np.ndarray, stopped: str) -> Answer:
+        """Return the solution of (K + diag(shift)) A = Y as it is after `refine`."""
+        assert self.rest is not None
+        precision, KA = "float32" if self.single else "float64", Y - self.rest - shift * self.A
+        return Answer(self.A, self.residual, max(1, self.iterations), stopped, precision, KA)
 
 
 def iterate(

@@ -1,15 +1,23 @@
-"""Dense factors of K + diag(shift), and what to do where it is singular."""
+"""Equations by dense factors of K + diag(shift), and what to do where it is singular."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
+from mercer.certify import Stop
+from mercer.gram import Gram
 from mercer.gram.eigenpairs.lanczos import lanczos
 from mercer.gram.products import Products
+from mercer.solvers.systems.cg import Answer, Indefinite, Refinement, Watch, refine
 
+SINGLE = 1_500  # points from which on a factor in float32 with corrections is cheaper than one in float64
+_CORRECTIONS = 25  # products in float64 after which a factor in float32 is given up
+_EIGEN_POINTS = 10_000  # points up to which eigenvalues may be taken for a solution of least norm
 _LAPACK_POINTS = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
 _BLOCK = 512  # columns of a factor between two looks at signals
 _BY_BLOCK = {
@@ -45,6 +53,114 @@ class Factor:
         size = np.where(size > 0, size, 1.0)
         X, _ = _POTRS[dtype](self.values, (B / size).astype(dtype, order="F"), lower=1, overwrite_b=1)
         return np.asarray(X, dtype=np.float64) * size
+
+
+class Singular(np.linalg.LinAlgError):
+    """A matrix that is singular to rounding, for callers who know more of it than its values."""
+
+
+class Factors:
+    """Equations with parts of one matrix, each by a factor: the last factor, and its memory, serve the next one.
+
+    Attributes
+    ----------
+    last
+        The factor of the last equation, if it had one.
+    """
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram = gram
+        self.last: Factor | None = None
+        self._of: tuple[np.ndarray | None, np.ndarray] = (None, np.zeros(0))  # rows and shift of `last`
+        self._memory: np.ndarray | None = None
+
+    def solve(
+        self, products: Products, shift: np.ndarray, Y: np.ndarray, tol: np.ndarray, watch: Watch, strict: bool = False
+    ) -> Answer:
+        """Return A with (K + diag(shift)) A = Y.
+
+        Parameters
+        ----------
+        products, shift, Y, tol, watch
+            K, one number per point, the right-hand sides, and the rest as for `refine`.
+        strict
+            Whether to raise `Singular` rather than to take the solution of least norm.
+        """
+        m, known, factor = products.n, self._of, self.last
+        if not (_same(known[0], products.rows) and np.array_equal(known[1], shift)):
+            factor = None
+        self.last, self._of = None, (products.rows, shift.copy())
+        mean = float((products.diagonal() + shift).mean())
+        single = products.single and m >= SINGLE and shift.min() >= 20 * np.sqrt(m) * 6e-8 * mean
+        if single if factor is None else factor.values.dtype == np.float32:
+
+            def few(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
+                return "slow" if iterations > _CORRECTIONS else watch(iterations, residual, columns)
+
+            with suppress(np.linalg.LinAlgError):
+                factor = factor or factorise(products, shift, self._matrix(m, np.float32))
+                answer = _corrected(factor, products, shift, Y, tol, few)
+                if answer.stopped != "slow":
+                    self.last = factor
+                    return replace(answer, precision="float32")
+            factor = None
+        if factor is None:
+            small = 1e3 * rounding(products)
+            try:
+                factor = factorise(products, shift, self._matrix(m, np.float64))
+                singular = shift.min() <= small and factor.condition() < m * np.finfo(float).eps
+            except np.linalg.LinAlgError:
+                if shift.min() > small:
+                    raise np.linalg.LinAlgError(diagnose(products, shift)) from None
+                singular = True
+            if singular:
+                if strict:
+                    raise Singular
+                return self._least_norm(products, shift, Y)
+        assert factor is not None
+        answer = _corrected(factor, products, shift, Y, tol, watch)
+        self.last = factor
+        return answer
+
+    def _least_norm(self, products: Products, shift: np.ndarray, Y: np.ndarray) -> Answer:
+        if products.n > _EIGEN_POINTS:
+            raise np.linalg.LinAlgError(diagnose(products, shift))
+        vectors, values = truncated(products, shift, self._matrix(products.n, np.float64))
+        A = vectors @ ((vectors.T @ Y) / values[:, None])
+        rest = Y - products(A) - shift[:, None] * A
+        A += vectors @ ((vectors.T @ rest) / values[:, None])
+        KA = products(A)
+        residual = np.linalg.norm(Y - KA - shift[:, None] * A, axis=0) / np.maximum(np.linalg.norm(Y, axis=0), 1e-300)
+        return Answer(A, residual, product=KA)
+
+    def _matrix(self, m: int, dtype: Any) -> np.ndarray:
+        """Return an m x m matrix in memory that is kept from one equation to the next: fresh memory is dear."""
+        size = m * m * np.dtype(dtype).itemsize
+        if self._memory is None or self._memory.nbytes < size:
+            self._memory = None
+            text = f"the factor of a {m} x {m} matrix"
+            self.gram.budget.require(size, text, "choose method='cg', or raise the budget.")
+            self._memory = np.empty(size, np.uint8)
+        return self._memory[:size].view(dtype).reshape(m, m)
+
+
+def _same(rows: np.ndarray | None, others: np.ndarray | None) -> bool:
+    return rows is others or (rows is not None and others is not None and np.array_equal(rows, others))
+
+
+def _corrected(
+    factor: Factor, products: Products, shift: np.ndarray, Y: np.ndarray, tol: np.ndarray, watch: Watch
+) -> Answer:
+    """Solve with a factor, and remove what rounding has left: the factor is an almost perfect preconditioner."""
+    course = Refinement(factor.solve(Y), np.full(Y.shape[1], np.inf), 1, single=False)
+    S = np.broadcast_to(shift[:, None], Y.shape)
+    try:
+        stopped = refine(products, S, Y, course, tol, lambda _: lambda V, _: factor.solve(V), watch)
+    except Indefinite:
+        stopped = Stop.rounding("the residual falls no further")
+    if stopped.startswith(Stop.ROUNDING) and factor.values.dtype == np.float32:
+        stopped = "slow"
+    return course.answer(S, Y, stopped)
 
 
 def cholesky(M: np.ndarray) -> bool:
@@ -152,19 +268,31 @@ def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tupl
     """
     products.dense(buffer)
     buffer.flat[:: len(buffer) + 1] += shift
-    values, vectors = eigh(buffer.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
-    floor = 10.0 * np.finfo(np.float64).eps * len(values) * max(float(np.abs(values).max()), 1e-300)
-    if values[0] < -1e3 * floor:
-        raise np.linalg.LinAlgError(not_positive(float(values[0]), float(values[-1])))
+    values, vectors, floor = eigenpairs(buffer)
     kept = values > floor
     return vectors[:, kept], values[kept]
+
+
+def eigenpairs(M: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return eigenvalues and eigenvectors of a symmetric matrix, and what is rounding of the former; M is overwritten.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where an eigenvalue is negative beyond rounding.
+    """
+    values, vectors = eigh(M.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
+    floor = 10.0 * np.finfo(np.float64).eps * len(values) * max(float(np.abs(values).max()), 1e-300)
+    if values[0] < -1e3 * floor:
+        raise np.linalg.LinAlgError(_not_positive(float(values[0]), float(values[-1])))
+    return values, vectors, floor
 
 
 def diagnose(products: Products, shift: np.ndarray) -> str:
     """Return, in a sentence, why K + diag(shift) is not positive definite."""
     ends = lanczos(lambda v: products(v[:, None])[:, 0] + shift * v, products.n, steps=min(products.n, 40))
     if ends.smallest < -1e3 * rounding(products):
-        return not_positive(ends.smallest, ends.largest)
+        return _not_positive(ends.smallest, ends.largest)
     first = equal_rows(products)
     again = np.flatnonzero(first != np.arange(products.n)) if first is not None else np.empty(0, np.intp)
     why = "the kernel has less than full rank on these points"
@@ -176,7 +304,7 @@ def diagnose(products: Products, shift: np.ndarray) -> str:
     )
 
 
-def not_positive(smallest: float, largest: float) -> str:
+def _not_positive(smallest: float, largest: float) -> str:
     """Return the sentence for a matrix with a negative eigenvalue."""
     return (
         f"K + shift is not positive semidefinite: it has an eigenvalue of about {smallest:.3g} (the largest is "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, solve, svd
+from scipy.linalg import solve, svd
 
 from mercer.features.combine import exact_features
 from mercer.gram import Gram
 from mercer.gram.products import Products
-from mercer.solvers.systems.cholesky import not_positive
+from mercer.solvers.systems.cholesky import eigenpairs
 
 _FEATURES_PER_POINT = 2  # at most
 _EIGEN_POINTS = 10_000  # points up to which the eigenvectors of K may take the place of features
@@ -100,10 +100,7 @@ class FeatureSpace:
             Kq = K @ q
             side = np.outer(Kq - 0.5 * (q @ Kq) * q, q)
             K -= side + side.T
-        values, U = eigh(K.T, lower=True, overwrite_a=True, check_finite=False, driver="evd")
-        floor = 10.0 * _EPS * n * max(float(np.abs(values).max()), 1e-300)
-        if values[0] < -1e3 * floor:
-            raise np.linalg.LinAlgError(not_positive(float(values[0]), float(values[-1])))
+        values, U, floor = eigenpairs(K)
         return cls(w, intercept, U, values, np.abs(products.diagonal()), floor)
 
     def solve(self, Y: np.ndarray, alpha: float) -> Parts:

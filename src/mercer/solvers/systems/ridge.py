@@ -13,8 +13,7 @@ from mercer.gram import Gram
 from mercer.machine.threads import within_limit
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.run import Row, Run
-from mercer.solvers.systems.cholesky import diagnose, equal_rows, rounding
-from mercer.solvers.systems.equation import Singular
+from mercer.solvers.systems.cholesky import Singular, diagnose, equal_rows, rounding
 from mercer.solvers.systems.feature_space import FeatureSpace
 from mercer.solvers.systems.system import Systems
 
@@ -169,23 +168,16 @@ class _Ridge:
             Y[:, np.abs(Y).max(axis=0) <= 8 * np.finfo(float).eps] = 0.0
         self.Y = Y
         self.length = np.linalg.norm(Y, axis=0)
+        self.far = bool((self.size > _LARGEST_TARGET).any() or (self.size < 1 / _LARGEST_TARGET).any())
+        self.unit = np.ones(m) if self.far else self.size**2  # of the objectives, which are found for targets of size 1
+        # The different alphas, each of which has a column of ones where there is an offset.
+        self.strengths = np.unique(self.alpha) if problem.intercept else np.empty(0)
         self.systems = Systems(problem.gram, control, method=method, rank=rank)
         self.progress = Run(control, self._identity())
         self.begun = 0  # steps before the present call of the solver of systems
         self.diagnosis = ""
 
     # -- the system -------------------------------------------------------------------------------------
-
-    @property
-    def strengths(self) -> np.ndarray:
-        """The different alphas, each of which has a column of ones where there is an offset."""
-        return np.unique(self.alpha) if self.problem.intercept else np.empty(0)
-
-    def _shift(self) -> np.ndarray:
-        alpha = np.concatenate([self.alpha, self.strengths])
-        if self.problem.weights is None:
-            return alpha[None, :] if np.ptp(alpha) else np.asarray(alpha[:1, None])
-        return np.asarray((1.0 / self.w)[:, None] * alpha) if np.ptp(alpha) else alpha[0] / self.w
 
     def _identity(self) -> Iterator[np.ndarray]:
         """What no other problem has: its targets, its parameters, and some of its kernel's values."""
@@ -194,20 +186,10 @@ class _Ridge:
         yield from (self.Y, self.alpha, self.w, np.array([self.problem.intercept]))
         yield self.systems.products.values(some, some, False)
 
-    @property
-    def _far(self) -> bool:
-        """Whether the squares of the targets' sizes are no numbers."""
-        return bool((self.size > _LARGEST_TARGET).any() or (self.size < 1 / _LARGEST_TARGET).any())
-
-    @property
-    def _unit(self) -> np.ndarray:
-        """The units of the objectives, which are found for targets of size 1."""
-        return np.ones(len(self.size)) if self._far else self.size**2
-
     def _watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray, A: np.ndarray) -> str | None:
         run, m = self.progress, len(self.alpha)
         # At the solution the objective is alpha y'a / 2; the residual r adds |r|^2 / 2 to the gap.
-        a, unit = A[:, :m], self._unit
+        a, unit = A[:, :m], self.unit
         if self.problem.intercept:
             b, ones = self._offsets(A)
             a = a - b * A[:, ones]
@@ -229,6 +211,12 @@ class _Ridge:
 
     def run(self) -> RidgeSolution:
         control, m = self.control, len(self.alpha)
+        alpha = np.concatenate([self.alpha, self.strengths])
+        each = np.ptp(alpha) > 0  # whether columns have shifts of their own
+        if self.problem.weights is None:
+            shift: Any = (alpha if each else alpha[:1])[None, :]
+        else:
+            shift = (1.0 / self.w)[:, None] * alpha if each else alpha[0] / self.w
         B = np.hstack([self.Y, np.ones((len(self.w), len(self.strengths)))])
         A: np.ndarray | None = (self.progress.checkpoint.restore(A=B.shape) or {}).get("A")
         if A is None and self.problem.start is not None:
@@ -238,7 +226,7 @@ class _Ridge:
         tol = np.where(np.arange(B.shape[1]) < m, 0.7 if self.problem.intercept else 1.0, 3.0) * self.goal
         for _ in range(_ROUNDS):
             try:
-                answer = self.systems.solve(self._shift(), B, tol=tol, start=A, watch=self._watch, strict=True)
+                answer = self.systems.solve(shift, B, tol=tol, start=A, watch=self._watch, strict=True)
             except Singular:
                 return self._in_features(self._space())
             A = answer.A
@@ -404,9 +392,9 @@ class _Ridge:
     def _finish(self, stopped: str) -> RidgeSolution:
         problem, size = self.problem, self.size
         shape = np.shape(problem.Y)
-        unit = self._unit
+        unit = self.unit
         text = "ridge: " + self.systems.plan
-        if self._far:
+        if self.far:
             text += f"; objectives in units of {size.max():.3g} squared"
         run = self.progress
         claim = run.certificate(

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.gram.products import Products
 from mercer.machine.budget import readable
+from mercer.machine.threads import one_thread_each
 from mercer.solvers.control import Control
-from mercer.solvers.systems.cholesky import Factor
-from mercer.solvers.systems.equation import SINGLE, Answer, Equation, Listener
+from mercer.solvers.systems.cg import Answer, Indefinite, Precondition, Refinement, refine
+from mercer.solvers.systems.cholesky import SINGLE, Factors, Singular, diagnose, rounding
 from mercer.solvers.systems.preconditioners.choice import Preconditioners
-
-__all__ = ["METHODS", "Answer", "Systems"]
 
 METHODS = ("auto", "cholesky", "cg")
 _COARSE_ERROR = 1e-2  # of a kernel value at points rounded to 16 bits, in units of the shift, at most
 _FACTOR_POINTS = 4_000  # up to which a factor is cheaper than finding out how good a preconditioner is
+
+Listener = Callable[[int, np.ndarray, np.ndarray, np.ndarray], str | None]
 
 
 class Systems:
@@ -72,8 +74,7 @@ class Systems:
         self.fits = 8 * n * n <= gram.budget
         self.method = method if method != "auto" else "cholesky" if n <= _FACTOR_POINTS and self.fits else "cg"
         self.plan = self._explain(n)
-        self.buffer: np.ndarray | None = None
-        self.factor: tuple[Any, Factor] | None = None
+        self.factors = Factors(gram)
         if not gram.compiled:
             self._hold()
 
@@ -171,12 +172,12 @@ class Systems:
         size = np.abs(B).max(axis=0, initial=0.0)
         size = np.where(size > 0, size, 1.0)
         A = np.zeros(B.shape) if start is None else np.asarray(start, dtype=np.float64).reshape(B.shape) / size
-        run = Equation(self, products, S, B / size, np.broadcast_to(tol, size.shape), A, size, watch, strict)
+        equation = _Equation(self, products, S, B / size, np.broadcast_to(tol, size.shape), A, size, watch, strict)
         try:
-            answer = run.dense() if self.method == "cholesky" else run.iterative()
+            answer = equation.by_factors() if self.method == "cholesky" else equation.by_gradients()
         except KeyboardInterrupt:
             self.control.cancel()
-            answer = run.interrupted()
+            answer = equation.interrupted()
         with np.errstate(over="ignore"):
             A = answer.A * size
         if not np.isfinite(A).all():
@@ -184,3 +185,119 @@ class Systems:
                 "the solution exceeds the range of float64; scale the right-hand side, or raise the shift."
             )
         return replace(answer, A=A.reshape(Y.shape), product=(answer.product * size).reshape(Y.shape))
+
+
+@dataclass
+class _Equation:
+    """One equation: the points, shifts (m, k), right-hand sides of size 1, tolerances, and the solution so far."""
+
+    systems: Systems
+    products: Products
+    shift: np.ndarray
+    Y: np.ndarray
+    tol: np.ndarray
+    A: np.ndarray
+    size: np.ndarray
+    listener: Listener | None
+    strict: bool
+
+    def __post_init__(self) -> None:
+        self.groups = _alike(self.shift)
+
+    def watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
+        """Return why to stop: a limit of the control, or the listener's wish."""
+        control = self.systems.control
+        if control.cancelled:
+            return Stop.INTERRUPTED
+        if control.time_limit is not None and control.seconds >= control.time_limit:
+            return Stop.time(control.time_limit)
+        if self.listener is not None:
+            return self.listener(iterations, residual, columns, self.A * self.size)
+        return None
+
+    def interrupted(self) -> Answer:
+        """Return the solution so far."""
+        KA, lengths = self.products(self.A), np.linalg.norm(self.Y, axis=0)
+        rest = np.linalg.norm(self.Y - KA - self.shift * self.A, axis=0)
+        return Answer(self.A, rest / np.where(lengths > 0, lengths, 1.0), 0, Stop.INTERRUPTED, product=KA)
+
+    def by_factors(self) -> Answer:
+        """Solve by a factor for each different shift."""
+        residual, KA, answers = np.empty(len(self.size)), np.empty(self.A.shape), []
+        for columns in self.groups:
+            shift, solve = self.shift[:, columns[0]], self.systems.factors.solve
+            answers.append(solve(self.products, shift, self.Y[:, columns], self.tol[columns], self.watch, self.strict))
+        for columns, answer in zip(self.groups, answers, strict=True):
+            self.A[:, columns], residual[columns], KA[:, columns] = answer.A, answer.residual, answer.product
+        return Answer(
+            self.A,
+            residual,
+            sum(a.iterations for a in answers),
+            next((a.stopped for a in answers if a.stopped != Stop.CONVERGED), Stop.CONVERGED),
+            "float32" if all(a.precision == "float32" for a in answers) else "float64",
+            KA,
+        )
+
+    def by_gradients(self) -> Answer:
+        """Solve by conjugate gradients; by a factor after all where that takes too long."""
+        s, products, least = self.systems, self.products, float(self.shift.min())
+        single = products.single or (products.held is not None and products.held.dtype == np.float32)
+        if single:  # float32 does not help beside a tiny shift
+            single = least / max(float(products.diagonal().mean()), 1e-300) > 1e-6
+        course = Refinement(self.A, np.full(len(self.size), np.inf), 0, single)
+
+        def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
+            far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()
+            slow = far and s.preconditioners.dearer_than_a_factor(products, iterations, course.single)
+            return self.watch(iterations, residual, columns) or ("slow" if slow else None)
+
+        with one_thread_each(), s.in_16_bits(least if single else 0.0):
+            try:
+                stopped = refine(products, self.shift, self.Y, course, self.tol, self._precondition, watch)
+            except Indefinite:
+                stopped = "indefinite"
+        if stopped in ("slow", "indefinite"):
+            if s.automatic and s.fits:
+                s.preconditioners.forget()
+                return self.by_factors()
+            if self.strict:
+                raise Singular
+            raise np.linalg.LinAlgError(diagnose(products, self.shift.min(axis=1)))
+        return course.answer(self.shift, self.Y, stopped)
+
+    def _precondition(self, single: bool) -> Precondition:
+        s, rows = self.systems, self.products.rows
+        preconditioner = s.preconditioners.choose(
+            float(self.shift.min()), float(self.tol.min()), single, hold=rows is None, shifts=len(self.groups)
+        )
+        floor = max(float(preconditioner.left.mean()), 10 * rounding(s.products))
+        ways = []
+        for columns in self.groups:
+            shift = np.maximum(self.shift[:, columns[0]], floor)
+            if rows is not None:
+                everyone = np.full(s.products.n, np.inf)
+                everyone[rows] = shift
+                shift = everyone
+            ways.append((columns, preconditioner.inverse(shift, rows)))
+        if len(ways) == 1:
+            return lambda V, _: ways[0][1](V)
+
+        def each(V: np.ndarray, active: np.ndarray) -> np.ndarray:
+            out = np.empty_like(V)
+            for columns, way in ways:
+                at = np.isin(active, columns)
+                if at.any():
+                    out[:, at] = way(V[:, at])
+            return out
+
+        return each
+
+
+def _alike(shift: np.ndarray) -> list[np.ndarray]:
+    """Return the numbers of the columns, those with equal shifts together."""
+    if shift.strides[1] == 0:
+        return [np.arange(shift.shape[1])]
+    groups: dict[bytes, list[int]] = {}
+    for j in range(shift.shape[1]):
+        groups.setdefault(shift[:, j].tobytes(), []).append(j)
+    return [np.array(columns) for columns in groups.values()]

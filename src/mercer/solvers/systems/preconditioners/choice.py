@@ -112,15 +112,28 @@ class Preconditioners:
         shifts
             The number of different D.
         """
-        low_rank = self._grown(shift, tol, single)
-        if hold and single:
-            costs = Costs.of(self.products, single)
-            if costs.worth_holding(steps(low_rank.factor.largest, shift, tol)):
-                self.products.hold_half()
+        n, costs = self.products.n, Costs.of(self.products, single)
+        if self._low_rank is None or (self._low_rank.factor.single and not single):
+            self.forget()
+            room = _rank_within(self.products.gram.budget // 3, n * (4 if single else 8))
+            spare = min(_SPARE_ROWS, room // 8)
+            most = self.rank or max(1, min(n, room - spare))
+            self._low_rank = LowRank(PivotedCholesky(self.products, most, single, spare=spare))
+        factor = self._low_rank.factor
+        if not self._flat and single and self._crowded:
+            rows = min(self.rank or _ROWS_BESIDE_NEIGHBOURS, _ROWS_BESIDE_NEIGHBOURS)
+            grow(factor, shift, tol, rows, costs)
+            self._flat = factor.trace >= _FLAT_SPECTRUM * float(self.products.diagonal().sum())
+            if self._flat and self._replaced(factor):
+                self._low_rank = LowRank(factor)
+        if not self._flat:
+            grow(factor, shift, tol, self.rank, costs)
+        if hold and single and costs.worth_holding(steps(factor.largest, shift, tol)):
+            self.products.hold_half()
         if not self._flat or not hold or shifts > 1 or self.products.kept:
-            return low_rank
+            return self._low_rank
         if self._neighbours is None:
-            self._neighbours = Neighbours(low_rank, self.products)
+            self._neighbours = Neighbours(self._low_rank, self.products)
         return self._neighbours
 
     def dearer_than_a_factor(self, products: Products, count: int, single: bool) -> bool:
@@ -143,26 +156,6 @@ class Preconditioners:
         n, budget, rows = self.products.n, self.products.gram.budget, _ROWS_BESIDE_NEIGHBOURS + _SPARE_ROWS
         room = Neighbours.bytes(n, rows) + 4 * n * rows <= _BUDGET_SHARE * budget
         return n >= _NEIGHBOUR_POINTS and self.products.single and not fits_half(n, budget) and room
-
-    def _grown(self, shift: float, tol: float, single: bool) -> LowRank:
-        """Return the low-rank part, with as many rows as such equations are worth."""
-        n, costs = self.products.n, Costs.of(self.products, single)
-        if self._low_rank is None or (self._low_rank.factor.single and not single):
-            self.forget()
-            room = _rank_within(self.products.gram.budget // 3, n * (4 if single else 8))
-            spare = min(_SPARE_ROWS, room // 8)
-            most = self.rank or max(1, min(n, room - spare))
-            self._low_rank = LowRank(PivotedCholesky(self.products, most, single, spare=spare))
-        factor = self._low_rank.factor
-        if not self._flat and single and self._crowded:
-            rows = min(self.rank or _ROWS_BESIDE_NEIGHBOURS, _ROWS_BESIDE_NEIGHBOURS)
-            grow(factor, shift, tol, rows, costs)
-            self._flat = factor.trace >= _FLAT_SPECTRUM * float(self.products.diagonal().sum())
-            if self._flat and self._replaced(factor):
-                self._low_rank = LowRank(factor)
-        if not self._flat:
-            grow(factor, shift, tol, self.rank, costs)
-        return self._low_rank
 
     def _replaced(self, factor: PivotedCholesky) -> bool:
         """Take polynomials in the place of pivots where they show more of the kernel; return whether they do."""
