@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, to_device
 from scipy.sparse.linalg import LinearOperator
 
 from mercer.kernels import Kernel
@@ -281,17 +281,21 @@ class Gram(LinearOperator):
     matmat = _matvec = _matmat = matvec
 
     def product(self, V: np.ndarray, precision: str | None = None) -> np.ndarray:
-        """Return K V in float64, for NumPy points, with V rounded to the precision of the kernel values.
+        """Return K V in float64, with V rounded to the precision of the kernel values where the core computes them.
 
         Parameters
         ----------
         V
-            One vector or the columns of a matrix.
+            One vector or the columns of a matrix, of NumPy whatever the points are.
         precision
             "float32" (forgiving) or "float64"; None for that of this matrix.
         """
         K = self if precision is None else self.double() if precision == "float64" else self.single(forgiving=True)
-        return np.asarray(K.matvec(np.asarray(V, dtype=K.dtype)), dtype=np.float64)
+        if K.left.foreign:
+            like = K.left.vectors
+            V = array_namespace(like).asarray(V, dtype=like.dtype, device=like.device)
+            return as_numpy(K.matvec(V))
+        return np.asarray(K.matvec(np.asarray(V, dtype=K.dtype if K.compiled else np.float64)), dtype=np.float64)
 
     def rmatvec(self, x: Any) -> Any:
         """Return K' x."""
@@ -347,6 +351,30 @@ def _selection(index: Any, size: int) -> slice | np.ndarray:
         bad = chosen[(chosen < -size) | (chosen >= size)][0]
         raise IndexError(f"index {bad} is outside the {size} points.")
     return np.where(chosen < 0, chosen + size, chosen).astype(np.intp)
+
+
+# -- values in double precision, and in NumPy's arrays -----------------------------------------------------
+
+
+def in_double(points: Points) -> Points:
+    """Return the points with float32 (and float16) coordinates cast to float64, others as they are."""
+    data = points.data
+    if hasattr(data, "columns"):
+        narrow = [c for c, t in zip(data.columns, data.dtypes) if str(t).lower() in ("float32", "float16")]
+        cast = dict.fromkeys(narrow, "float64" if hasattr(data, "iloc") else float)
+        return Points(data.astype(cast) if hasattr(data, "iloc") else data.cast(cast), points.name) if cast else points
+    if points.foreign:
+        xp = array_namespace(points.vectors)
+        return Points(xp.astype(points.vectors, xp.float64), points.name)
+    narrow_array = getattr(getattr(data, "dtype", None), "kind", "") == "f" and data.dtype.itemsize < 8
+    return Points(data.astype(np.float64), points.name) if narrow_array else points
+
+
+def as_numpy(values: Any) -> np.ndarray:
+    """Return the values as float64, from whichever library."""
+    if not isinstance(values, np.ndarray):
+        values = to_device(values, "cpu")
+    return np.asarray(values, dtype=np.float64)
 
 
 # -- rows of a kernel matrix, kept in one slab of memory and replaced least recently used first -----------

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, to_device
 from scipy import sparse
 
-from mercer.gram.gram import Gram
+from mercer.gram.gram import Gram, as_numpy, in_double
 from mercer.kernels import FromFunction, Kernel, Precomputed
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget
@@ -104,10 +103,7 @@ class OfPoints(Similarities):
             return self._held @ v
         if self._ordered:
             return _symmetric_product(lambda r: as_numpy(self._both.block(r, slice(0, self.n))), v)
-        if self.gram.left.foreign:
-            like = self.gram.left.vectors
-            v = array_namespace(like).asarray(v, dtype=like.dtype, device=like.device)
-        return as_numpy(self.gram.matvec(v))
+        return self.gram.product(v)
 
     @cached_property
     def _held(self) -> np.ndarray | None:
@@ -207,24 +203,3 @@ def precision(dtype: Any) -> float:
     """Return the rounding unit of numbers of a type, as far as float64 can keep it."""
     eps = np.finfo(dtype if np.dtype(dtype).kind == "f" else np.float64).eps
     return max(float(eps), float(np.finfo(np.float64).eps))
-
-
-def in_double(points: Points) -> Points:
-    """Return the points with float32 (and float16) coordinates cast to float64, others as they are."""
-    data = points.data
-    if hasattr(data, "columns"):
-        narrow = [c for c, t in zip(data.columns, data.dtypes) if str(t).lower() in ("float32", "float16")]
-        cast = dict.fromkeys(narrow, "float64" if hasattr(data, "iloc") else float)
-        return Points(data.astype(cast) if hasattr(data, "iloc") else data.cast(cast), points.name) if cast else points
-    if points.foreign:
-        xp = array_namespace(points.vectors)
-        return Points(xp.astype(points.vectors, xp.float64), points.name)
-    narrow_array = getattr(getattr(data, "dtype", None), "kind", "") == "f" and data.dtype.itemsize < 8
-    return Points(data.astype(np.float64), points.name) if narrow_array else points
-
-
-def as_numpy(values: Any) -> np.ndarray:
-    """Return the values as float64, from whichever library."""
-    if not isinstance(values, np.ndarray):
-        values = to_device(values, "cpu")
-    return np.asarray(values, dtype=np.float64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
-from mercer.gram.eigenpairs.lanczos import lanczos
+from mercer.gram.eigenpairs import lanczos
 from mercer.gram.products import Products
 
 _LAPACK_POINTS = 5_000  # points up to which LAPACK takes half a second, too short to interrupt
