@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.gram.gram import RowCache
+from mercer.points import RowCache
 
 MATRIX = np.random.default_rng(0).standard_normal((30, 7))
 
