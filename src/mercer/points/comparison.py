@@ -151,9 +151,7 @@ class Comparison:
         return job(program.code, program.constants, program.registers, program.result, operands, rows, cols, n, m)
 
     def _views(self, path: symbolic.Path) -> tuple[Points, Points]:
-        left, right = self.left, self.right
-        for map in path:
-            left, right = left.through(map), (left.through(map) if right is left else right.through(map))
+        left, right = symbolic.seen(self.left, path), symbolic.seen(self.right, path)
         return left.numbered(right) if left.named and right.named else (left, right)
 
     @staticmethod
