@@ -13,7 +13,7 @@ from mercer import _core
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import cores, run
 from mercer.points.formulas import formula as symbolic
-from mercer.points.formulas.conditioning import gain
+from mercer.points.formulas.derivative import gain
 from mercer.points.formulas.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
 from mercer.points.formulas.program import STAT, compile_formula
 from mercer.points.sets.operands import Centred, Compressed

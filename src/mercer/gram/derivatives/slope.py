@@ -16,8 +16,7 @@ from mercer.kernels.vectors.histogram import non_negative
 from mercer.machine.budget import Budget
 from mercer.machine.threads import run
 from mercer.points import Comparison, Points
-from mercer.points.formulas.conditioning import gain
-from mercer.points.formulas.derivative import factored, has_jumps, has_poles, partials, watch
+from mercer.points.formulas.derivative import factored, gain, has_jumps, has_poles, partials, watch
 from mercer.points.formulas.dual import is_number
 from mercer.points.formulas.formula import Formula, Path, PointLeaf, StatLeaf, seen
 from mercer.points.formulas.pair import norms, same_width, squared_norms
