@@ -82,10 +82,10 @@ class Comparison:
             )
         if formula is None and not self.foreign:
             formula = symbolic.trace(of, left)
-        self._formula = None if self.foreign else formula
+        self.formula = None if self.foreign else formula  # which others under the same kernel can share
         self.dtype: Any = None
-        if self._formula is not None:
-            self._look(self._formula)
+        if self.formula is not None:
+            self._look(self.formula)
         else:
             self._probe()
 
@@ -97,12 +97,7 @@ class Comparison:
     @property
     def compiled(self) -> bool:
         """Whether the core runs the formula."""
-        return self._formula is not None
-
-    @property
-    def formula(self) -> symbolic.Formula | None:
-        """The traced formula, which other comparisons under the same kernel can share; None where there is none."""
-        return self._formula
+        return self.formula is not None
 
     # -- the core's way ---------------------------------------------------------------------------------
 
@@ -120,22 +115,22 @@ class Comparison:
 
     @cached_property
     def _extreme(self) -> frozenset[symbolic.StatLeaf]:
-        if self._formula is None:
+        if self.formula is None:
             return frozenset()
-        stats = symbolic.statistics(self._formula)
+        stats = symbolic.statistics(self.formula)
         return frozenset(leaf for leaf in stats if self._is_extreme(leaf, *self._sides[leaf.path]))
 
     @cached_property
     def inexact(self) -> dict[symbolic.Path, float]:
         """The paths on which squared distances come from inner products, and by how much they may be off."""
-        return {} if self._formula is None or self._extreme else self._by_products(self._formula, self._sides)
+        return {} if self.formula is None or self._extreme else self._by_products(self.formula, self._sides)
 
     @cached_property
     def _job(self) -> Any:
         """The work as the core takes it; made when values are first asked for, since packing the points costs."""
-        assert self._formula is not None
+        assert self.formula is not None
         views = self._sides
-        program = compile_formula(self._formula, self._extreme, self._derivable(views, self._formula))
+        program = compile_formula(self.formula, self._extreme, self._derivable(views, self.formula))
         operands = [
             self._sparse_operand(leaf, *views[leaf.path])
             if _any_sparse(*views[leaf.path])
@@ -294,7 +289,7 @@ class Comparison:
             return out
         left, right = self.left.take(rows), self.right.take(cols)
         if self.compiled:
-            values, finite = Comparison(self.of, left, right, self._formula).compute()
+            values, finite = Comparison(self.of, left, right, self.formula).compute()
             return self._checked(finite, values, rows, cols)
         return _require_finite(self._evaluate(left, right), rows, cols)
 

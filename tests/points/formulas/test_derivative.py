@@ -338,8 +338,8 @@ def test_formulas_without_squared_distances_do_not_depend_on_their_error(kernel)
 def test_a_term_without_distances_does_not_hide_or_magnify_the_error_of_another():
     X = Points(points(np.ones(3)))
     alone = gain(trace(RBF(2.0).of, X), ())
-    for kernel in (RBF(2.0) + Linear(), RBF(2.0) * Linear(), 7.0 * RBF(2.0) + Polynomial(3)):
-        assert gain(trace(kernel.of, X), ()) == alone
+    for whole in (RBF(2.0) + Linear(), RBF(2.0) * Linear(), 7.0 * RBF(2.0) + Polynomial(3)):
+        assert gain(trace(whole.of, X), ()) == alone
 
 
 def test_each_path_has_its_own_gain():

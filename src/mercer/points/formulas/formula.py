@@ -159,7 +159,7 @@ def _unary(op: str, function: Callable[[float], float]) -> Callable[[Any], Any]:
         if isinstance(a, Formula):
             return Formula(op, (a,))
         try:
-            return getattr(a, op)() if isinstance(a, Dual) else function(_number(a))
+            return a.apply(op) if isinstance(a, Dual) else function(_number(a))
         except OverflowError:
             return math.inf  # as of arrays, where the value is then refused with a sentence
 
