@@ -17,9 +17,11 @@ from mercer.points import Comparison, Pair, Points, RowCache
 
 Rows = slice | int | Any
 
-# Relative error of float32 values near points that lie far out, for callers that find what it does by other means: a
-# float64 residual, a gap computed again, an error that is measured. Elsewhere float32 values are far better.
-FORGIVEN = 1e-3
+# Four questions about float32, which measure different things. `FORGIVEN`: how far a single value may be off where the
+# caller finds what that does by other means, a float64 residual or a gap computed again. `single_is_enough`: whether a
+# few values, computed with care, keep their digits, for callers that have no such means. `Symmetric.error`: by how much
+# the matrix is off, which bounds eigenvalues. `Coarse.error`: the error of values at 16 bits, against a given shift.
+FORGIVEN = 1e-3  # relative, near points that lie far out; elsewhere float32 values are far better
 _SAMPLE = 48  # points on which float32 is compared with float64
 _SINGLE_ERROR = 1e-5  # of the largest kernel value, up to which float32 values are good enough
 _SINGLE_SHARE = 1e-4  # of what distinguishes the kernel values from one another, likewise
