@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import mercer as k
 from cases import each
 from mercer import Gram, verdict
-from mercer.gram.eigenpairs.lanczos import lanczos
+from mercer.gram.eigenpairs import lanczos
 from samples import SAMPLES, of_vectors
 
 SMALL = "1 MB"  # too small for a dense matrix of 800 points

@@ -231,7 +231,7 @@ def test_inner_products_come_from_differences_where_distances_by_products_would_
     kernel = RBF(1e-3) + Linear()
     whole = Comparison(kernel.of, Points(X))
     assert not whole.inexact
-    assert whole._derivable(whole._sides, whole.formula) == {()}
+    assert whole._derivable(whole.formula) == {()}
     K = whole.dense()
     np.testing.assert_allclose(K, RBF(1e-3)(X) + Linear()(X), rtol=0, atol=20 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(whole.block(slice(3, 9), slice(7, 20)), K[3:9, 7:20])

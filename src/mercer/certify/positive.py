@@ -10,8 +10,9 @@ from scipy.linalg import cho_factor
 from mercer.certify.certificate import Certificate, without_duality
 from mercer.certify.values import tiles
 from mercer.gram import Gram
-from mercer.gram.eigenpairs.lanczos import lanczos
-from mercer.gram.similarities import in_double, precision, symmetric_part
+from mercer.gram.eigenpairs import lanczos
+from mercer.gram.gram import in_double
+from mercer.gram.similarities import precision, symmetric_part
 from mercer.kernels import Kernel, Precomputed
 from mercer.machine.threads import one_thread_each
 from mercer.points import Points

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, to_device
 from scipy.sparse.linalg import LinearOperator
 
 from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget
 from mercer.machine.lazy import cached_property
-from mercer.points import Comparison, Pair, Points
+from mercer.points import Comparison, Pair, Points, RowCache
 
 Rows = slice | int | Any
 
-# Relative error of float32 values near points that lie far out, for callers that find what it does by other means: a
-# float64 residual, a gap computed again, an error that is measured. Elsewhere float32 values are far better.
-FORGIVEN = 1e-3
+# Four questions about float32, which measure different things. `FORGIVEN`: how far a single value may be off where the
+# caller finds what that does by other means, a float64 residual or a gap computed again. `single_is_enough`: whether a
+# few values, computed with care, keep their digits, for callers that have no such means. `Symmetric.error`: by how much
+# the matrix is off, which bounds eigenvalues. `Coarse.error`: the error of values at 16 bits, against a given shift.
+FORGIVEN = 1e-3  # relative, near points that lie far out; elsewhere float32 values are far better
 _SAMPLE = 48  # points on which float32 is compared with float64
 _SINGLE_ERROR = 1e-5  # of the largest kernel value, up to which float32 values are good enough
 _SINGLE_SHARE = 1e-4  # of what distinguishes the kernel values from one another, likewise
@@ -281,17 +282,21 @@ class Gram(LinearOperator):
     matmat = _matvec = _matmat = matvec
 
     def product(self, V: np.ndarray, precision: str | None = None) -> np.ndarray:
-        """Return K V in float64, for NumPy points, with V rounded to the precision of the kernel values.
+        """Return K V in float64, with V rounded to the precision of the kernel values where the core computes them.
 
         Parameters
         ----------
         V
-            One vector or the columns of a matrix.
+            One vector or the columns of a matrix, of NumPy whatever the points are.
         precision
             "float32" (forgiving) or "float64"; None for that of this matrix.
         """
         K = self if precision is None else self.double() if precision == "float64" else self.single(forgiving=True)
-        return np.asarray(K.matvec(np.asarray(V, dtype=K.dtype)), dtype=np.float64)
+        if K.left.foreign:
+            like = K.left.vectors
+            V = array_namespace(like).asarray(V, dtype=like.dtype, device=like.device)
+            return as_numpy(K.matvec(V))
+        return np.asarray(K.matvec(np.asarray(V, dtype=K.dtype if K.compiled else np.float64)), dtype=np.float64)
 
     def rmatvec(self, x: Any) -> Any:
         """Return K' x."""
@@ -349,61 +354,25 @@ def _selection(index: Any, size: int) -> slice | np.ndarray:
     return np.where(chosen < 0, chosen + size, chosen).astype(np.intp)
 
 
-# -- rows of a kernel matrix, kept in one slab of memory and replaced least recently used first -----------
+# -- values in double precision, and in NumPy's arrays -----------------------------------------------------
 
 
-class RowCache:
-    """A fixed number of rows of equal length.
+def in_double(points: Points) -> Points:
+    """Return the points with float32 (and float16) coordinates cast to float64, others as they are."""
+    data = points.data
+    if hasattr(data, "columns"):
+        narrow = [c for c, t in zip(data.columns, data.dtypes) if str(t).lower() in ("float32", "float16")]
+        cast = dict.fromkeys(narrow, "float64" if hasattr(data, "iloc") else float)
+        return Points(data.astype(cast) if hasattr(data, "iloc") else data.cast(cast), points.name) if cast else points
+    if points.foreign:
+        xp = array_namespace(points.vectors)
+        return Points(xp.astype(points.vectors, xp.float64), points.name)
+    narrow_array = getattr(getattr(data, "dtype", None), "kind", "") == "f" and data.dtype.itemsize < 8
+    return Points(data.astype(np.float64), points.name) if narrow_array else points
 
-    Parameters
-    ----------
-    capacity
-        How many rows are kept.
-    width, dtype
-        The length and type of a row.
-    compute
-        Called with an array of row numbers that are not at hand; returns those rows.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cache = RowCache(2, 3, np.float64, lambda i: np.outer(i, np.ones(3)))
-    >>> cache.rows(np.array([4, 5]))[:, 0], cache.hits
-    (array([4., 5.]), 0)
-    >>> cache.rows(np.array([5]))[:, 0], cache.hits
-    (array([5.]), 1)
-    """
-
-    def __init__(self, capacity: int, width: int, dtype: Any, compute: Callable[[np.ndarray], np.ndarray]) -> None:
-        self.slab = np.empty((capacity, width), dtype)
-        self.hits = 0
-        self._compute = compute
-        self._slots: OrderedDict[int, int] = OrderedDict()
-
-    def slots(self, index: np.ndarray) -> np.ndarray:
-        """Return where in `slab` the given rows are, computing those that are missing.
-
-        At most `capacity` distinct rows can be asked for at once; all of them are then in place together.
-        """
-        wanted = dict.fromkeys(int(i) for i in index)
-        if len(wanted) > len(self.slab):
-            raise ValueError(f"{len(wanted)} rows were asked for at once; the cache holds {len(self.slab)}.")
-        missing = [i for i in wanted if i not in self._slots]
-        for i in wanted:
-            if i in self._slots:
-                self._slots.move_to_end(i)
-        if missing:
-            values = self._compute(np.asarray(missing))  # first: when it raises, no row has lost its place
-            free = list(range(len(self._slots), min(len(self.slab), len(self._slots) + len(missing))))
-            while len(free) < len(missing):
-                free.append(self._slots.popitem(last=False)[1])
-            self.slab[free] = values
-            self._slots.update(zip(missing, free, strict=True))
-        self.hits += len(wanted) - len(missing)
-        return np.fromiter((self._slots[int(i)] for i in index), np.intp, len(index))
-
-    def rows(self, index: np.ndarray) -> np.ndarray:
-        """Return copies of the given rows."""
-        size = len(self.slab)
-        parts = [self.slab[self.slots(index[i : i + size])] for i in range(0, len(index), size)]
-        return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else self.slab[:0].copy()
+def as_numpy(values: Any) -> np.ndarray:
+    """Return the values as float64, from whichever library."""
+    if not isinstance(values, np.ndarray):
+        values = to_device(values, "cpu")
+    return np.asarray(values, dtype=np.float64)

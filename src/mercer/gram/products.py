@@ -1,30 +1,43 @@
-"""Products of the kernel matrix with a few columns, in float32 or float64, computed afresh or from held values."""
+"""Products with the kernel matrix of one set of points, in float32 or float64, computed afresh or from held values."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
-from mercer.gram.gram import Gram
-from mercer.gram.rows import times
+from mercer.gram.gram import Gram, as_numpy, in_double
 from mercer.machine.lazy import cached_property
+from mercer.machine.threads import run, shares
 from mercer.points import Bands, Coarse, Points
+
+_CHUNK = 4096  # rows that are converted to float64 at a time
+_SAMPLE = 256  # points among which the norm of the error of float32 is measured
+_LOW, _HIGH = 1e-30, 1e30  # values and their sums within these are within the range of float32
+_WIDE_FEATURES = 128  # features from which on computing a value takes longer than reading it from memory
+_BUDGET_PARTS = 3  # one of these parts of the budget may hold the matrix
 
 
 class Products:
     """K V for the kernel matrix of some points: streamed, or from values that `hold` or `hold_half` keeps.
 
+    Which values serve a product, a block or the whole is decided here: held ones where they are exact enough; then, for
+    products in float32, a held half, or points rounded to 16 bits; else values computed afresh.
+
     Parameters
     ----------
     gram
-        The matrix; square, of NumPy or SciPy data or of objects.
+        The matrix; square.
     rows
         Which points take part; None for all.
+    foreign
+        Whether the points may be tensors of another library; their values are never held.
     """
 
-    def __init__(self, gram: Gram, rows: np.ndarray | None = None) -> None:
-        if gram.left.foreign or not gram.symmetric:
+    def __init__(self, gram: Gram, rows: np.ndarray | None = None, foreign: bool = False) -> None:
+        if (gram.left.foreign and not foreign) or not gram.symmetric:
             raise TypeError(
                 f"linear systems need the square matrix of one set of NumPy points; this is {gram!r} of a "
                 f"{type(gram.left.data).__name__}."
@@ -34,8 +47,12 @@ class Products:
         self.n = self._all if rows is None else len(rows)
         self.held: np.ndarray | None = None  # of all points
         self._bands: Bands | None = None
-        self.single = gram.compiled and gram.single_is_enough  # whether float32 values are worth having
         self.use_coarse = False  # whether the caller puts up with the error of `coarse` where it asks for float32
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether float32 values are worth having."""
+        return self.gram.compiled and self.gram.single_is_enough
 
     def take(self, rows: np.ndarray | None) -> Products:
         """Return the products of some of the points."""
@@ -74,29 +91,28 @@ class Products:
         """Whether values are held: then a product with some of the points is no cheaper than with all."""
         return self.held is not None or self._bands is not None
 
-    def elsewhere(self, V: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return K V at other points, by number, for V (n, k) at those that take part, from values in float32."""
-        K = self.gram.on(self.gram.left.single().take(others), self.points(True), forgiving=True)
-        size = _sizes(V)
-        return np.asarray(K.product(V / size) * size)
+    def _held_for(self, single: bool) -> np.ndarray | None:
+        """Return the held values if they are exact enough."""
+        return self.held if single or (self.held is not None and self.held.dtype == np.float64) else None
+
+    def _numbers(self, chosen: slice | np.ndarray) -> slice | np.ndarray:
+        return chosen if self.rows is None else self.rows[chosen]
 
     def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
         """Return a block of the matrix."""
-        if self.held is not None and (single or self.held.dtype == np.float64):
-            block = self.held[self._numbers(rows)]
-            return block[:, cols if self.rows is None else self._numbers(cols)]
+        held = self._held_for(single)
+        if held is not None:
+            return held[self._numbers(rows)][:, self._numbers(cols)]
         return np.asarray((self.rough if single else self.exact).block(rows, cols))
-
-    def _numbers(self, chosen: slice | np.ndarray) -> np.ndarray:
-        everyone = np.arange(self._all) if self.rows is None else self.rows
-        return everyone[chosen]
 
     def dense(self, out: np.ndarray) -> np.ndarray:
         """Fill `out` with the matrix, in the type that it has."""
-        if self.held is not None and (out.dtype == np.float32 or self.held.dtype == np.float64):
-            out[...] = self.held if self.rows is None else self.held[np.ix_(self.rows, self.rows)]
+        single = out.dtype == np.float32
+        held = self._held_for(single)
+        if held is not None:
+            out[...] = held if self.rows is None else held[np.ix_(self.rows, self.rows)]
             return out
-        return np.asarray((self.rough if out.dtype == np.float32 and self.single else self.exact).fill(out))
+        return np.asarray((self.rough if single and self.single else self.exact).fill(out))
 
     def diagonal(self) -> np.ndarray:
         """Return k(x_i, x_i) in float64."""
@@ -105,23 +121,28 @@ class Products:
     def __call__(self, V: np.ndarray, single: bool = False) -> np.ndarray:
         """Return K V in float64, for V (n, k) in float64, from kernel values in float32 or float64."""
         size = _sizes(V)
-        if self.held is not None and (single or self.held.dtype == np.float64):
-            out = self._from_held(V / size)
-        elif single and self._bands is not None:
-            out = self._bands.product(V / size)
-        elif single and self.use_coarse and self.coarse is not None:
-            out = self.coarse.matvec(V / size)
-        else:
-            out = (self.rough if single and self.single else self.exact).product(np.ascontiguousarray(V / size))
-        return np.asarray(out * size)
+        return np.asarray(self.product(V / size, single) * size)
 
-    def _from_held(self, V: np.ndarray) -> np.ndarray:
-        assert self.held is not None
-        if self.rows is None:
-            return times(self.held, V)
-        scattered = np.zeros((self._all, V.shape[1]))
-        scattered[self.rows] = V
-        return times(self.held, scattered)[self.rows]
+    def product(self, V: np.ndarray, single: bool = False) -> np.ndarray:
+        """Return K V as `__call__` does, for V whose columns need no scaling to be in the range of float32."""
+        held = self._held_for(single)
+        if held is not None and self.rows is None:
+            return times(held, V)
+        if held is not None:
+            scattered = np.zeros((self._all, V.shape[1]))
+            scattered[self.rows] = V
+            return times(held, scattered)[self.rows]
+        if single and self._bands is not None:
+            return self._bands.product(V)
+        if single and self.use_coarse and self.coarse is not None:
+            return self.coarse.matvec(V)
+        return (self.rough if single and self.single else self.exact).product(np.ascontiguousarray(V))
+
+    def elsewhere(self, V: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return K V at other points, by number, for V (n, k) at those that take part, from values in float32."""
+        K = self.gram.on(self.gram.left.single().take(others), self.points(True), forgiving=True)
+        size = _sizes(V)
+        return np.asarray(K.product(V / size) * size)
 
     def hold_half(self) -> None:
         """Keep the upper triangle in float32: less to read than there is to compute, for simple kernels too."""
@@ -129,15 +150,204 @@ class Products:
             self._bands = Bands(self.rough.comparison)
 
     def hold(self, dtype: Any) -> None:
-        """Compute all values once and keep them."""
+        """Compute all values once and keep them, where they fit the budget."""
         n = self._all
-        if n * n * np.dtype(dtype).itemsize > self.gram.budget:
-            return
-        whole = self if self.rows is None else Products(self.gram)
-        self.held = whole.dense(np.empty((n, n), dtype))
+        if n * n * np.dtype(dtype).itemsize <= self.gram.budget:
+            whole = self if self.rows is None else Products(self.gram)
+            self.held = whole.dense(np.empty((n, n), dtype))
 
 
 def _sizes(V: np.ndarray) -> np.ndarray:
     """Return the largest entry of each column; divided by it, columns of any size are in the range of float32."""
     size = np.abs(V).max(axis=0, initial=0.0)
     return np.where(size > 0, size, 1.0)
+
+
+class Symmetric:
+    """K V, or J K J V with J = I - 11'/n, or D K D V with a diagonal D, for the columns of V.
+
+    All of it is divided by `scale`, a power of two near the largest entry of the diagonal: squares stay in range.
+
+    Parameters
+    ----------
+    gram
+        The matrix of one set of points. float32 points are taken for the float64 numbers that they are.
+    center
+        Whether J is applied from both sides.
+    root
+        The diagonal of D.
+    """
+
+    def __init__(self, gram: Gram, center: bool = False, root: np.ndarray | None = None) -> None:
+        points = in_double(gram.left)
+        self.gram = gram if points is gram.left else Gram(gram.kernel, points, budget=gram.given_budget)
+        self._kernel = Products(self.gram, foreign=True)
+        self.center, self._root = center, root
+        self.n = gram.shape[0]
+        self._sums: tuple[np.ndarray, bool] | None = None
+        whole = as_numpy(self.gram.diag())
+        self._range = float(np.abs(whole).max())  # of the values of the kernel
+        diag = whole if root is None else whole * root**2
+        largest = float(np.abs(diag).max())
+        self.scale = 2.0 ** math.floor(math.log2(largest)) if largest > 0 else 1.0
+        self.diag = diag / self.scale
+
+    @property
+    def sums(self) -> np.ndarray | None:
+        """The row sums of K itself, of a centred matrix; None before the first product."""
+        return None if self._sums is None else self._sums[0]
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether float32 values are used."""
+        self._kernel.single = math.isfinite(self.error)
+        return self._kernel.single
+
+    def distrust(self) -> None:
+        """Use no float32 values any more."""
+        self.error, self.single = math.inf, False
+        self._kernel.single, self._kernel.held = False, None
+
+    @cached_property
+    def error(self) -> float:
+        """About the norm of the error, as a matrix, of the values in float32; infinite where there are none.
+
+        It is taken from some points. What is systematic in their block grows with n, and what is random with its root,
+        so that the norm of the block times n over their number is an upper bound. Where k(x, x) varies, so is it from
+        the points where it is largest. This says how far eigenvalues may be off; `Gram.single_is_enough` is stricter,
+        and about single values, as nobody measures what they do to the solution of a system.
+        """
+        gram = self.gram
+        if not gram.compiled or not gram.left.numeric or gram.left.foreign or not _LOW < self._range < _HIGH:
+            return math.inf
+        some = np.unique(np.linspace(0, self.n - 1, _SAMPLE).astype(np.intp))
+        largest = np.argsort(np.abs(self.diag), kind="stable")[-_SAMPLE:]
+        try:
+            off = [self._off(chosen) for chosen in (some, largest)]
+        except FloatingPointError:
+            return math.inf
+        if not all(np.isfinite(block).all() for block in off):
+            return math.inf
+        one, other = (float(np.abs(eigvalsh(block)).max()) for block in off)
+        return max(one * self.n / len(some), other)
+
+    def _off(self, chosen: np.ndarray) -> np.ndarray:
+        """Return what float32 makes wrong in the values between some points."""
+        off = np.asarray(self._kernel.rough.take(chosen).fill() - self.gram.take(chosen).fill()) / self.scale
+        return off if self._root is None else off * np.outer(self._root[chosen], self._root[chosen])
+
+    def hold(self) -> int:
+        """Keep the values, if they fit their share of the budget, and return how many bytes that takes.
+
+        They are held in float64 where only Python computes them, and in float32 if the points have many features. With
+        few, the core computes a value in about the time that reading it takes.
+        """
+        gram, n = self.gram, self.n
+        size = (4 if self.single else 8) * n * n
+        if size * _BUDGET_PARTS > gram.budget or gram.left.foreign:
+            return 0
+        if gram.compiled and not (self.single and gram.left.width >= _WIDE_FEATURES):
+            return 0
+        self._kernel.hold(np.float32 if self.single else np.float64)
+        return size
+
+    def dense(self) -> np.ndarray:
+        """Return the whole matrix in float64."""
+        K = as_numpy(self.gram.dense())
+        if self._root is not None:
+            K = self._root[:, None] * K * self._root
+        K = K / self.scale
+        if self.center:
+            self._sums = K.sum(axis=1) * self.scale, True
+            K = K - K.mean(axis=0)
+            K -= K.mean(axis=1)[:, None]
+        return K
+
+    def columns(self, chosen: np.ndarray) -> np.ndarray:
+        """Return some columns, not centred, in the precision that is rough."""
+        if self._kernel.held is not None:
+            values = np.ascontiguousarray(self._kernel.held[chosen].T)
+        else:
+            values = (self._kernel.rough if self.single else self.gram).block(slice(0, self.n), chosen)
+            values = values if isinstance(values, np.ndarray) else as_numpy(values)
+        if self._root is None:
+            return np.asarray(values / self.scale)
+        root = (self._root / math.sqrt(self.scale)).astype(values.dtype)
+        return np.asarray(root[:, None] * values * root[chosen])
+
+    def exact(self, V: np.ndarray) -> np.ndarray:
+        """Return the product from float64 values."""
+        return self._between(V, False)
+
+    def rough(self, V: np.ndarray) -> np.ndarray:
+        """Return the product from float32 values, or from float64 ones where those would be too rough."""
+        return self._between(V, self.single)
+
+    def _between(self, V: np.ndarray, single: bool) -> np.ndarray:
+        """Return the product with what stands on both sides of K; the row sums of K come along."""
+        product = self._kernel.product
+        if self._root is not None:
+            return self._root[:, None] * product(self._root[:, None] * V, single) / self.scale
+        if not self.center:
+            return product(V, single) / self.scale
+        V = V - V.mean(axis=0)
+        if self._sums is None or (not single and not self._sums[1]):
+            W = product(np.column_stack([V, np.ones(self.n)]), single)
+            self._sums, W = (W[:, -1].copy(), not single), W[:, :-1]
+        else:
+            W = product(V, single)
+        W = W / self.scale
+        return np.asarray(W - W.mean(axis=0))
+
+
+# -- tall matrices, their rows shared among the cores -----------------------------------------------------
+
+
+def times(A: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Return A M in float64, of a tall A in whichever precision it has.
+
+    Examples
+    --------
+    >>> times(np.ones((3, 2)), np.eye(2))[0]
+    array([1., 1.])
+    """
+    out = np.empty((len(A), M.shape[1]))
+    M = M.astype(A.dtype, copy=False)
+
+    def part(rows: slice) -> None:
+        out[rows] = A[rows] @ M
+
+    run(part, shares(len(A)))
+    return out
+
+
+def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A' B in float64, in the precision of A within thousands of rows and in float64 across.
+
+    Examples
+    --------
+    >>> inner(np.ones((3, 1)), np.ones((3, 2)))
+    array([[3., 3.]])
+    """
+
+    def part(rows: slice) -> np.ndarray:
+        total = np.zeros((A.shape[1], B.shape[1]))
+        for i in range(rows.start, rows.stop, _CHUNK):
+            some = slice(i, min(i + _CHUNK, rows.stop))
+            total += A[some].T @ B[some].astype(A.dtype, copy=False)
+        return total
+
+    return np.asarray(np.sum(run(part, shares(len(A))), axis=0))
+
+
+def square(A: np.ndarray) -> np.ndarray:
+    """Return A' A with float64 products, of A in whichever precision it has."""
+
+    def part(rows: slice) -> np.ndarray:
+        total = np.zeros((A.shape[1], A.shape[1]))
+        for i in range(rows.start, rows.stop, _CHUNK):
+            some = A[i : min(i + _CHUNK, rows.stop)].astype(np.float64, copy=False)
+            total += some.T @ some
+        return total
+
+    return np.asarray(np.sum(run(part, shares(len(A))), axis=0))

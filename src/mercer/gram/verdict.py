@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
-from mercer.gram.eigenpairs.lanczos import CONFIDENCE, lanczos
+from mercer.gram.eigenpairs import CONFIDENCE, lanczos
 from mercer.gram.factor import eigen_factor, partial_cholesky
 from mercer.gram.gram import Gram
 from mercer.gram.similarities import Similarities, asymmetry, similarities, symmetric_part

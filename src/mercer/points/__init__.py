@@ -1,6 +1,6 @@
 """Sets of points, and what a kernel may ask about pairs of them."""
 
-from mercer.points.coarse import Bands, Coarse
+from mercer.points.coarse import Bands, Coarse, RowCache
 from mercer.points.comparison import Comparison, diagonal
 from mercer.points.formulas.formula import Formula, Untraceable, trace
 from mercer.points.formulas.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
@@ -20,6 +20,7 @@ __all__ = [
     "PointMap",
     "PointValues",
     "Points",
+    "RowCache",
     "Untraceable",
     "diagonal",
     "trace",

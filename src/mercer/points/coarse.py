@@ -1,8 +1,10 @@
-"""Faster products where float32 is enough: from points rounded to 16 bits, or from one triangle of held values."""
+"""Kernel values in other forms: points rounded to 16 bits, one triangle held in float32, rows in a cache."""
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from mercer import _core
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import cores, run
 from mercer.points.comparison import Comparison
-from mercer.points.formulas.formula import Path, statistics
+from mercer.points.formulas.formula import Path, seen, statistics
 from mercer.points.formulas.program import STAT, Program, compile_formula
 from mercer.points.sets.operands import packed, padded
 from mercer.points.sets.points import Points
@@ -28,12 +30,6 @@ _BLOCK = 32  # rows of the squares from which the coarse diagonal is read
 _BAND = 256  # rows of held values that lie together in memory
 _STRIP = 2048  # columns of them that are computed at a time
 _LANES = 16  # float32 numbers that the core reads at a time
-
-
-def _seen(points: Points, path: Path) -> Points:
-    for map in path:
-        points = points.through(map)
-    return points
 
 
 def _fits(points: Points) -> bool:
@@ -96,13 +92,13 @@ class Coarse:
         leaves = statistics(formula)
         if not leaves or any(leaf.kind != "dot" for leaf in leaves):
             return None
-        return cls(comparison) if all(_fits(_seen(comparison.left, leaf.path)) for leaf in leaves) else None
+        return cls(comparison) if all(_fits(seen(comparison.left, leaf.path)) for leaf in leaves) else None
 
     def __init__(self, comparison: Comparison) -> None:
         assert comparison.formula is not None
         self._comparison = comparison
         self._program: Program = compile_formula(comparison.formula)
-        self._points = {leaf.path: _seen(comparison.left, leaf.path) for leaf in self._program.stats}
+        self._points = {leaf.path: seen(comparison.left, leaf.path) for leaf in self._program.stats}
         self._whole = {path: whole(points.vectors) for path, points in self._points.items()}
         self._job = self._made(np.float32, slice(None))
 
@@ -114,7 +110,7 @@ class Coarse:
         operands = [operand(leaf.path, chosen) for leaf in program.stats]
         with np.errstate(over="ignore"):
             rows, cols = (
-                [np.ascontiguousarray(_seen(left, leaf.path).values(leaf.function)[chosen], dtype) for leaf in leaves]
+                [np.ascontiguousarray(seen(left, leaf.path).values(leaf.function)[chosen], dtype) for leaf in leaves]
                 for leaves in (program.rows, program.cols)
             )
         n = len(range(len(left))[chosen]) if isinstance(chosen, slice) else len(chosen)
@@ -252,3 +248,60 @@ class Bands:
             return out
 
         return np.asarray(np.sum(run(part, range(cores())), axis=0)[:, : self.n].T)
+
+
+class RowCache:
+    """A fixed number of rows of equal length.
+
+    Parameters
+    ----------
+    capacity
+        How many rows are kept.
+    width, dtype
+        The length and type of a row.
+    compute
+        Called with an array of row numbers that are not at hand; returns those rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache = RowCache(2, 3, np.float64, lambda i: np.outer(i, np.ones(3)))
+    >>> cache.rows(np.array([4, 5]))[:, 0], cache.hits
+    (array([4., 5.]), 0)
+    >>> cache.rows(np.array([5]))[:, 0], cache.hits
+    (array([5.]), 1)
+    """
+
+    def __init__(self, capacity: int, width: int, dtype: Any, compute: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.slab = np.empty((capacity, width), dtype)
+        self.hits = 0
+        self._compute = compute
+        self._slots: OrderedDict[int, int] = OrderedDict()
+
+    def slots(self, index: np.ndarray) -> np.ndarray:
+        """Return where in `slab` the given rows are, computing those that are missing.
+
+        At most `capacity` distinct rows can be asked for at once; all of them are then in place together.
+        """
+        wanted = dict.fromkeys(int(i) for i in index)
+        if len(wanted) > len(self.slab):
+            raise ValueError(f"{len(wanted)} rows were asked for at once; the cache holds {len(self.slab)}.")
+        missing = [i for i in wanted if i not in self._slots]
+        for i in wanted:
+            if i in self._slots:
+                self._slots.move_to_end(i)
+        if missing:
+            values = self._compute(np.asarray(missing))  # first: when it raises, no row has lost its place
+            free = list(range(len(self._slots), min(len(self.slab), len(self._slots) + len(missing))))
+            while len(free) < len(missing):
+                free.append(self._slots.popitem(last=False)[1])
+            self.slab[free] = values
+            self._slots.update(zip(missing, free, strict=True))
+        self.hits += len(wanted) - len(missing)
+        return np.fromiter((self._slots[int(i)] for i in index), np.intp, len(index))
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """Return copies of the given rows."""
+        size = len(self.slab)
+        parts = [self.slab[self.slots(index[i : i + size])] for i in range(0, len(index), size)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else self.slab[:0].copy()

@@ -13,7 +13,7 @@ from mercer import _core
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import cores, run
 from mercer.points.formulas import formula as symbolic
-from mercer.points.formulas.conditioning import gain
+from mercer.points.formulas.derivative import gain
 from mercer.points.formulas.pair import Block, Diagonal, Pair, same_width, scale_fits, squared_norms
 from mercer.points.formulas.program import STAT, compile_formula
 from mercer.points.sets.operands import Centred, Compressed
@@ -82,10 +82,10 @@ class Comparison:
             )
         if formula is None and not self.foreign:
             formula = symbolic.trace(of, left)
-        self._formula = None if self.foreign else formula
+        self.formula = None if self.foreign else formula  # which others under the same kernel can share
         self.dtype: Any = None
-        if self._formula is not None:
-            self._look(self._formula)
+        if self.formula is not None:
+            self._look(self.formula)
         else:
             self._probe()
 
@@ -97,12 +97,7 @@ class Comparison:
     @property
     def compiled(self) -> bool:
         """Whether the core runs the formula."""
-        return self._formula is not None
-
-    @property
-    def formula(self) -> symbolic.Formula | None:
-        """The traced formula, which other comparisons under the same kernel can share; None where there is none."""
-        return self._formula
+        return self.formula is not None
 
     # -- the core's way ---------------------------------------------------------------------------------
 
@@ -114,28 +109,41 @@ class Comparison:
                 self._sides[leaf.path] = self._views(leaf.path)
         stats = symbolic.statistics(formula)
         for leaf in stats:
-            self._check(leaf, *self._sides[leaf.path])
+            same_width(*self._sides[leaf.path])
+            scale_fits(leaf.scale, self._sides[leaf.path][0].width)
         used = [side for leaf in stats for side in self._sides[leaf.path]]
         self.dtype = _common_type(used or [self.left, self.right])
 
     @cached_property
     def _extreme(self) -> frozenset[symbolic.StatLeaf]:
-        if self._formula is None:
+        if self.formula is None:
             return frozenset()
-        stats = symbolic.statistics(self._formula)
+        stats = symbolic.statistics(self.formula)
         return frozenset(leaf for leaf in stats if self._is_extreme(leaf, *self._sides[leaf.path]))
 
     @cached_property
     def inexact(self) -> dict[symbolic.Path, float]:
-        """The paths on which squared distances come from inner products, and by how much they may be off."""
-        return {} if self._formula is None or self._extreme else self._by_products(self._formula, self._sides)
+        """The paths on which squared distances are |x|^2 + |z|^2 - 2<x, z>, and by how much they may be off.
+
+        The points are moved to a common centre first. The error is a few units of the largest squared norm, however
+        small the distance is; what the formula makes of it must be harmless.
+        """
+        if self.formula is None or self._extreme:
+            return {}
+        many = len(self.left) * len(self.right) >= _MANY_PAIRS
+        errors = {
+            path: self._harmless_error(path)
+            for path, sides in self._sides.items()
+            if many or (gain(self.formula, path) > 0 and _any_sparse(*sides))
+        }
+        return {path: error for path, error in errors.items() if error is not None}
 
     @cached_property
     def _job(self) -> Any:
         """The work as the core takes it; made when values are first asked for, since packing the points costs."""
-        assert self._formula is not None
+        assert self.formula is not None
         views = self._sides
-        program = compile_formula(self._formula, self._extreme, self._derivable(views, self._formula))
+        program = compile_formula(self.formula, self._extreme, self._derivable(self.formula))
         operands = [
             self._sparse_operand(leaf, *views[leaf.path])
             if _any_sparse(*views[leaf.path])
@@ -151,15 +159,8 @@ class Comparison:
         return job(program.code, program.constants, program.registers, program.result, operands, rows, cols, n, m)
 
     def _views(self, path: symbolic.Path) -> tuple[Points, Points]:
-        left, right = self.left, self.right
-        for map in path:
-            left, right = left.through(map), (left.through(map) if right is left else right.through(map))
+        left, right = symbolic.seen(self.left, path), symbolic.seen(self.right, path)
         return left.numbered(right) if left.named and right.named else (left, right)
-
-    @staticmethod
-    def _check(leaf: symbolic.StatLeaf, left: Points, right: Points) -> None:
-        same_width(left, right)
-        scale_fits(leaf.scale, left.width)
 
     @staticmethod
     def _is_extreme(leaf: symbolic.StatLeaf, left: Points, right: Points) -> bool:
@@ -168,22 +169,10 @@ class Comparison:
         largest, smallest = _SAFE[_common_type([left, right])]
         return leaf.scale < smallest or max(left.extent, right.extent) > largest
 
-    def _by_products(self, formula: symbolic.Formula, views: dict[Any, tuple[Points, Points]]) -> dict[Any, float]:
-        """Return the paths on which squared distances may be |x|^2 + |z|^2 - 2<x, z>, with the error of that.
-
-        The points are moved to a common centre first. The error is a few units of the largest squared norm, however
-        small the distance is; what the formula makes of it must be harmless.
-        """
-        many = len(self.left) * len(self.right) >= _MANY_PAIRS
-        errors = {
-            path: self._harmless_error(gain(formula, path), *sides)
-            for path, sides in views.items()
-            if many or (gain(formula, path) > 0 and _any_sparse(*sides))
-        }
-        return {path: error for path, error in errors.items() if error is not None}
-
-    def _harmless_error(self, magnified: float, left: Points, right: Points) -> float | None:
+    def _harmless_error(self, path: symbolic.Path) -> float | None:
         """Return the error of squared distances by inner products, or None where it does harm; of a part as of all."""
+        assert self.formula is not None
+        magnified, (left, right) = gain(self.formula, path), self._sides[path]
         if not 0 < magnified < np.inf:
             return None
         if _any_sparse(left, right):
@@ -207,9 +196,7 @@ class Comparison:
         norms = x.norms(thin), z.norms(thin), max(x.radius, z.radius)
         return STAT[leaf.kind], left.width, x.thin if thin else x.rows, z.packed, None, (0.0, 0.0), norms
 
-    def _derivable(
-        self, views: dict[Any, tuple[Points, Points]], formula: symbolic.Formula
-    ) -> frozenset[symbolic.Path]:
+    def _derivable(self, formula: symbolic.Formula) -> frozenset[symbolic.Path]:
         """Return the paths whose inner products may be taken from distances that are computed anyway.
 
         The error of that is a few units of |x|^2 + |z|^2, so all lengths must be alike for it to be one of |x| |z|.
@@ -219,9 +206,7 @@ class Comparison:
         return frozenset(
             path
             for path in _doubly_asked(formula)
-            if not _any_sparse(*views[path])
-            and _alike(*views[path])
-            and self._harmless_error(gain(formula, path), *views[path]) is None
+            if not _any_sparse(*self._sides[path]) and _alike(*self._sides[path]) and self._harmless_error(path) is None
         )
 
     def _vector(self, values: Any) -> np.ndarray:
@@ -296,7 +281,7 @@ class Comparison:
             return out
         left, right = self.left.take(rows), self.right.take(cols)
         if self.compiled:
-            values, finite = Comparison(self.of, left, right, self._formula).compute()
+            values, finite = Comparison(self.of, left, right, self.formula).compute()
             return self._checked(finite, values, rows, cols)
         return _require_finite(self._evaluate(left, right), rows, cols)
 

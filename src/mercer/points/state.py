@@ -80,27 +80,27 @@ def read_value(code: Any, arrays: Arrays, other: Callable[[dict[str, Any]], Any]
         return code
     if len(code) == 1:
         (kind, inside), *_ = code.items()
+        if kind == "array":
+            return stored(arrays, inside)
         if kind == "float" and inside in ("inf", "-inf", "nan"):
             return float(inside)
         if kind == "bytes" and isinstance(inside, str) and all(ord(c) < 256 for c in inside):
             return inside.encode("latin-1")
-        if kind == "tuple" and isinstance(inside, list):
-            return tuple(read_value(v, arrays, other) for v in inside)
-        if kind in ("set", "frozenset") and isinstance(inside, list):
-            return _set(inside, arrays, other, frozenset if kind == "frozenset" else set)
-        if kind == "slice" and isinstance(inside, list) and len(inside) == 3:
-            return slice(*(read_value(v, arrays, other) for v in inside))
-        if kind == "array":
-            return stored(arrays, inside)
+        if kind in _CONTAINERS and isinstance(inside, list) and (kind != "slice" or len(inside) == 3):
+            parts = [read_value(v, arrays, other) for v in inside]
+            try:
+                return _CONTAINERS[kind](parts)
+            except TypeError:
+                raise damaged("the elements of a set can be hashed", inside) from None
     return other(code)
 
 
-def _set(codes: list[Any], arrays: Arrays, other: Callable[[dict[str, Any]], Any], kind: type) -> Any:
-    elements = [read_value(code, arrays, other) for code in codes]
-    try:
-        return kind(elements)
-    except TypeError:
-        raise damaged("the elements of a set can be hashed", codes) from None
+_CONTAINERS: dict[Any, Callable[[list[Any]], Any]] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "slice": lambda parts: slice(*parts),
+}
 
 
 def stored(arrays: Arrays, name: Any) -> np.ndarray:

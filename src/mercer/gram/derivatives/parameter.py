@@ -1,9 +1,9 @@
-"""The continuous parameters of a kernel as one list of numbers, and the kernel with others in their place."""
+"""The continuous parameters of a kernel as one list of numbers; the kernel, and derivatives, as they are changed."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
@@ -13,6 +13,11 @@ import numpy as np
 from mercer.kernels import Kernel
 
 K = TypeVar("K", bound=Kernel)
+T = TypeVar("T")
+
+STEP = 1e-5  # of a parameter or of the spread of a feature: the errors of truncation and of rounding are both small
+_CENTRAL = ((1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12))
+_FORWARD = ((0, -25 / 12), (1, 48 / 12), (2, -36 / 12), (3, 16 / 12), (4, -3 / 12))
 
 
 @dataclass(frozen=True)
@@ -147,3 +152,32 @@ def _like(value: Any, values: Iterator[Any]) -> Any:
         return tuple(_like(v, values) for v in value)
     new = next(values)
     return float(new) if isinstance(new, np.generic) else new
+
+
+# -- derivatives by differences, for what symbols cannot follow -------------------------------------------
+
+
+def stencil(at: Callable[[float], T], step: float) -> list[tuple[float, T]]:
+    """Return weights and neighbours, at(0.0) being the middle, whose weighted sum is the derivative.
+
+    Four on both sides, or five on one where the other raises ValueError: the border of a domain.
+
+    Examples
+    --------
+    >>> round(sum(weight * value for weight, value in stencil(lambda t: (1 + t) ** 3, 1e-3)), 9)
+    3.0
+    """
+    try:
+        return [(c / step, at(i * step)) for i, c in _CENTRAL]
+    except ValueError:
+        return [(c / step, at(i * step)) for i, c in _FORWARD]
+
+
+def slope(at: Callable[[float], Any], step: float) -> Any:
+    """Return the derivative of an array that depends on one number."""
+    return sum(weight * value for weight, value in stencil(at, step))
+
+
+def parameter_step(value: float) -> float:
+    """Return how far to move a parameter."""
+    return STEP * abs(value) or STEP

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.gram.derivatives.differences import dense, parameter_step, slope, stencil
-from mercer.gram.derivatives.parameter import parameters, with_parameters
+from mercer.gram.derivatives.parameter import parameter_step, parameters, slope, stencil, with_parameters
 from mercer.gram.derivatives.tiles import Differences, Margins, Products, Spreads, Task, Total, sweep
 from mercer.kernels import Kernel, Sum
 from mercer.points import Comparison, Points
@@ -106,6 +105,11 @@ def terms(kernel: Kernel) -> Iterator[Kernel]:
         yield from terms(kernel.right)
     else:
         yield kernel
+
+
+def dense(v: Any) -> np.ndarray:
+    """Return the vectors as an array."""
+    return v.toarray() if sparse.issparse(v) else v
 
 
 # -- sums over the pairs that give the derivatives of a kernel in its parameters --------------------------

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.gram.derivatives.differences import dense, feature_steps, moved, slope
-from mercer.gram.derivatives.sensitivity import terms
+from mercer.gram.derivatives.parameter import STEP, slope
+from mercer.gram.derivatives.sensitivity import dense, terms
 from mercer.kernels import Kernel
 from mercer.kernels.vectors.histogram import non_negative
 from mercer.machine.budget import Budget
 from mercer.machine.threads import run
 from mercer.points import Comparison, Points
-from mercer.points.formulas.conditioning import gain
-from mercer.points.formulas.derivative import factored, has_jumps, has_poles, partials, watch
+from mercer.points.formulas.derivative import factored, gain, has_jumps, has_poles, partials, watch
 from mercer.points.formulas.dual import is_number
 from mercer.points.formulas.formula import Formula, Path, PointLeaf, StatLeaf, seen
 from mercer.points.formulas.pair import norms, same_width, squared_norms
@@ -179,14 +178,35 @@ def _of_function(leaf: PointLeaf, x: Points, z: Points) -> np.ndarray:
         return np.divide(v, length, out=np.zeros_like(v), where=length > 0)[:, :, None]
 
     def value(feature: int, by: float) -> np.ndarray:
-        return np.asarray(leaf.function(moved(x, feature, by)), dtype=np.float64)
+        return np.asarray(leaf.function(_moved(x, feature, by)), dtype=np.float64)
 
     return _rates(value, x, z)[:, :, None]
 
 
+def _feature_steps(x: Points, z: Points) -> np.ndarray:
+    """Return how far to move each feature: little beside its spread over all points, enough beside its size."""
+    both = np.vstack([dense(x.vectors), dense(z.vectors)])
+    size = np.abs(both).max(axis=0)
+    size[size == 0] = 1.0
+    spread = (both / size).std(axis=0)
+    return STEP * np.where(spread > STEP, spread, 1.0) * size
+
+
+def _moved(x: Points, feature: int, by: float) -> Points:
+    """Return the points after a change of one feature."""
+    if hasattr(x.data, "columns"):
+        raise TypeError(
+            f"this kernel is differentiated by differences, which move {x.name} a little; pass it as an array, not as "
+            f"a {type(x.data).__name__}."
+        )
+    vectors = np.array(dense(x.vectors), dtype=np.float64)
+    vectors[:, feature] += by
+    return Points(vectors, x.name)
+
+
 def _rates(value: Callable[[int, float], np.ndarray], x: Points, z: Points) -> np.ndarray:
     """Return the derivatives, by differences, of something in each feature: the second axis."""
-    return np.stack([slope(partial(value, k), h) for k, h in enumerate(feature_steps(x, z))], axis=1)
+    return np.stack([slope(partial(value, k), h) for k, h in enumerate(_feature_steps(x, z))], axis=1)
 
 
 def _pulled(path: Path, x: Points, z: Points, g: np.ndarray) -> np.ndarray:
@@ -202,7 +222,7 @@ def _pulled(path: Path, x: Points, z: Points, g: np.ndarray) -> np.ndarray:
 
 def _pairing(map: Any, x: Points, g: np.ndarray, feature: int, by: float) -> np.ndarray:
     """Return <map(x), g> after a change of a feature of x."""
-    image = dense(Points(map(moved(x, feature, by)), x.name).vectors)
+    image = dense(Points(map(_moved(x, feature, by)), x.name).vectors)
     return np.einsum("ij,ijk->ik", image, g)
 
 
@@ -210,7 +230,7 @@ def _of_values(kernel: Kernel, x: Points, z: Points, a: np.ndarray) -> np.ndarra
     """Return the gradients of a kernel that symbols cannot follow, by differences of its values."""
 
     def value(feature: int, by: float) -> np.ndarray:
-        product: np.ndarray = Comparison(kernel.of, moved(x, feature, by), z).matvec(a)
+        product: np.ndarray = Comparison(kernel.of, _moved(x, feature, by), z).matvec(a)
         return product
 
     return _rates(value, x, z)

@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-_UNARY = ("exp", "log", "log1p", "sqrt", "tanh")
+# Functions, and their derivatives at x, where they have the value v.
+_FUNCTIONS: dict[str, tuple[Callable[[float], float], Callable[[float, float], float]]] = {
+    "exp": (math.exp, lambda x, v: v),
+    "log": (math.log, lambda x, v: 1.0 / x),
+    "log1p": (math.log1p, lambda x, v: 1.0 / (1.0 + x)),
+    "sqrt": (math.sqrt, lambda x, v: 0.5 / v),
+    "tanh": (math.tanh, lambda x, v: 1.0 - v * v),
+}
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -110,28 +117,10 @@ class Dual:
     def __abs__(self) -> Dual:
         return -self if self.value < 0 else self
 
-    def exp(self) -> Dual:
-        """Return the exponential."""
-        value = math.exp(self.value)
-        return self._chain(value, value)
-
-    def log(self) -> Dual:
-        """Return the logarithm."""
-        return self._chain(math.log(self.value), 1.0 / self.value)
-
-    def log1p(self) -> Dual:
-        """Return the logarithm of 1 plus the number."""
-        return self._chain(math.log1p(self.value), 1.0 / (1.0 + self.value))
-
-    def sqrt(self) -> Dual:
-        """Return the square root."""
-        value = math.sqrt(self.value)
-        return self._chain(value, 0.5 / value)
-
-    def tanh(self) -> Dual:
-        """Return the hyperbolic tangent."""
-        value = math.tanh(self.value)
-        return self._chain(value, 1.0 - value * value)
+    def apply(self, name: str) -> Dual:
+        """Return a function of the number, by its name in `math`."""
+        value = _FUNCTIONS[name][0](self.value)
+        return self._chain(value, _FUNCTIONS[name][1](self.value, value))
 
     # -- where derivatives are lost ---------------------------------------------------------------------
 
@@ -156,8 +145,8 @@ class Dual:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__
         if method == "__call__" and not kwargs and all(is_number(x) for x in inputs):
-            if name in _UNARY:
-                return getattr(self, name)()
+            if name in _FUNCTIONS:
+                return self.apply(name)
             if name in _BINARY:
                 return _BINARY[name](*(x if isinstance(x, Dual) else float(x) for x in inputs))
         return getattr(ufunc, method)(*(x._lose() if isinstance(x, Dual) else x for x in inputs), **kwargs)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.points.formulas.dual import Dual, is_number, number, one_or_each
-from mercer.points.formulas.pair import Pair, PairRule, PointMap, PointValues
+from mercer.points.formulas.pair import Pair, PointMap, PointValues
 from mercer.points.sets.points import Points
 
 Path = tuple[PointMap, ...]
@@ -159,7 +159,7 @@ def _unary(op: str, function: Callable[[float], float]) -> Callable[[Any], Any]:
         if isinstance(a, Formula):
             return Formula(op, (a,))
         try:
-            return getattr(a, op)() if isinstance(a, Dual) else function(_number(a))
+            return a.apply(op) if isinstance(a, Dual) else function(_number(a))
         except OverflowError:
             return math.inf  # as of arrays, where the value is then refused with a sentence
 
@@ -209,6 +209,13 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _refused(what: str) -> Callable[..., Any]:
+    def refuse(self: Traced, *_: Any) -> Any:
+        raise Untraceable(f"{what} has no symbolic form")
+
+    return refuse
+
+
 class Traced(Pair):
     """A pair of symbols, standing for pairs of the given points."""
 
@@ -248,24 +255,12 @@ class Traced(Pair):
     def sets(self) -> bool:
         return self._points.sets
 
-    @property
-    def common(self) -> Any:
-        raise Untraceable("an intersection of sets has no symbolic form")
-
-    def sums(self, of: Callable[[Pair], Any]) -> Any:
-        raise Untraceable("a sum over the elements of bags has no symbolic form")
-
-    def call(self, function: Callable[[Any, Any], float]) -> Any:
-        raise Untraceable("a Python function of two points has no symbolic form")
-
-    def compare(self, rule: PairRule) -> Any:
-        raise Untraceable("a rule for two sets of points has no symbolic form")
-
-    def differences(self, function: Callable[[Any], Any]) -> Any:
-        raise Untraceable("a function of the difference vector has no symbolic form")
-
-    def lookup(self, matrix: Any) -> Any:
-        raise Untraceable("a matrix look-up has no symbolic form")
+    common = property(_refused("an intersection of sets"))
+    sums = _refused("a sum over the elements of bags")
+    call = _refused("a Python function of two points")
+    compare = _refused("a rule for two sets of points")
+    differences = _refused("a function of the difference vector")
+    lookup = _refused("a matrix look-up")
 
 
 def seen(points: Points, path: Path) -> Points:

@@ -210,21 +210,28 @@ def _with_additions(step: Step, uses: dict[Step, int], done: dict[Step, Step]) -
     """Let an exponential or a power that is only read by a sum add the other term itself: one pass less each."""
     if step in done:
         return done[step]
-    out = None
-    if step.op == "add" and step.c == 1 and step.e == 0 and step.a is not None and step.b is not None:
-        for term, other in ((step.a, step.b), (step.b, step.a)):
-            # A distance that nothing else reads is left to be taken to its exponential at once (Strip::decays).
-            alone = term.a is not None and term.a.op == "stat" and uses[term.a] == 1
-            if out is None and term.op in _ADDING and uses[term] == 1 and term is not other and not alone:
-                a, b = (_with_additions(s, uses, done) for s in (term.a, other) if s is not None)
-                out = Step(_ADDING[term.op], a, b, term.c, term.e, term.p)
-    if out is None:
-        first, second = (s if s is None else _with_additions(s, uses, done) for s in (step.a, step.b))
+    term, other = _adding(step, uses)
+    read = (step.a, step.b) if term is None else (term.a, other)
+    first, second = (s if s is None else _with_additions(s, uses, done) for s in read)
+    if term is not None:
+        out = Step(_ADDING[term.op], first, second, term.c, term.e, term.p)
+    else:
         if (step.op, step.c, step.e) == ("add", 1, 0) and first is not None and first.op in _SUMS:
             first, second = second, first  # what is added to a sum comes first
         out = Step(step.op, first, second, step.c, step.e, step.p, step.leaf)
     done[step] = out
     return out
+
+
+def _adding(step: Step, uses: dict[Step, int]) -> tuple[Step | None, Step | None]:
+    """Return the term of a sum that can add the other one itself, and that other; None twice where there is none."""
+    if (step.op, step.c, step.e) == ("add", 1, 0) and step.a is not None and step.b is not None:
+        for term, other in ((step.a, step.b), (step.b, step.a)):
+            # A distance that nothing else reads is left to be taken to its exponential at once (Strip::decays).
+            alone = term.a is not None and term.a.op == "stat" and uses[term.a] == 1
+            if term.op in _ADDING and uses[term] == 1 and term is not other and not alone:
+                return term, other
+    return None, None
 
 
 def _schedule(root: Step) -> tuple[list[Step], dict[Step, int]]:

@@ -55,20 +55,24 @@ def bagged(points: Points) -> Bags:
     full = [(i, part) for i, part in enumerate(parts) if counts[i]]
     if not full:
         return Bags(None, counts)
-    first, example = full[0]
-    for i, part in full:
-        width = [p.shape[1] if hasattr(p, "shape") else None for p in (example, part)]
-        if width[0] != width[1]:
-            said = [f"vectors of {w} numbers" if w is not None else "objects that are no vectors" for w in width]
+    widths = [part.shape[1] if hasattr(part, "shape") else None for _, part in full]
+    for (i, _), width in zip(full, widths, strict=True):
+        if width != widths[0]:
+            said = [f"vectors of {w} numbers" if w is not None else "objects that are no vectors" for w in widths]
             raise ValueError(
-                f"{points.name}[{points.place(i)}] holds {said[1]} and {points.name}[{points.place(first)}] {said[0]}; "
-                "the elements of all bags are compared with one another and must be of one kind."
+                f"{points.name}[{points.place(i)}] holds {said[widths.index(width)]} and "
+                f"{points.name}[{points.place(full[0][0])}] {said[0]}; the elements of all bags are compared with one "
+                "another and must be of one kind."
             )
-    if not hasattr(example, "shape"):
-        return Bags(Points([x for _, part in full for x in part], points.name), counts)
-    if any(sparse.issparse(part) for _, part in full):
-        return Bags(Points(sparse.vstack([sparse.csr_array(part) for _, part in full]), points.name), counts)
-    return Bags(Points(np.concatenate([part for _, part in full]), points.name), counts)
+    bags = [part for _, part in full]
+    elements: Any
+    if widths[0] is None:
+        elements = [x for bag in bags for x in bag]
+    elif any(map(sparse.issparse, bags)):
+        elements = sparse.vstack([sparse.csr_array(bag) for bag in bags])
+    else:
+        elements = np.concatenate(bags)
+    return Bags(Points(elements, points.name), counts)
 
 
 def counts(points: Points) -> np.ndarray:

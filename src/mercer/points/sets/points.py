@@ -219,9 +219,13 @@ class Points:
         """Return the points that `map` makes of these; equal maps share one result."""
         found = self._derived.get(map)
         if found is None:
-            found = self._derived[map] = Points(map(self), self.name)
-            if len(found) != len(self):
-                raise ValueError(f"{map!r} turned {len(self)} points into {len(found)}; it must keep their number.")
+            found = self._derived[map] = self._seen_through(map)
+        return found
+
+    def _seen_through(self, map: Callable[[Points], Any]) -> Points:
+        found = Points(map(self), self.name)
+        if len(found) != len(self):
+            raise ValueError(f"{map!r} turned {len(self)} points into {len(found)}; it must keep their number.")
         return found
 
     def values(self, function: Callable[[Points], Any]) -> Any:
@@ -276,8 +280,16 @@ class Points:
         return _Double(self)
 
 
+def _of_parent(name: str) -> Any:
+    return property(lambda self: getattr(self._parent, name))
+
+
 class _Taken(Points):
-    """A selection from another set of points."""
+    """A selection from another set of points, with which it shares what is known of all of them."""
+
+    numeric, levels, sets, dtype, foreign, extent, whole, origin, centre = map(
+        _of_parent, ("numeric", "levels", "sets", "dtype", "foreign", "extent", "whole", "origin", "centre")
+    )
 
     def __init__(self, parent: Points, rows: slice | np.ndarray) -> None:
         self._parent, self._rows = parent, rows
@@ -305,44 +317,8 @@ class _Taken(Points):
         first, _, step = self._rows.indices(len(self._parent))
         return slice(outer.start + first, outer.start + first + len(self)) if step == 1 else None
 
-    @property
-    def numeric(self) -> bool:
-        return self._parent.numeric
-
-    @property
-    def levels(self) -> dict[Any, tuple[Any, ...]]:
-        return self._parent.levels
-
-    @property
-    def sets(self) -> bool:
-        return self._parent.sets
-
-    @property
-    def dtype(self) -> Any:
-        return self._parent.dtype
-
-    @property
-    def foreign(self) -> bool:
-        return self._parent.foreign
-
-    @property
-    def extent(self) -> float:
-        return self._parent.extent
-
-    @property
-    def whole(self) -> Points:
-        return self._parent.whole
-
-    @property
-    def origin(self) -> Points:
-        return self._parent.origin
-
     def chosen_from(self, points: Points) -> Points:
         return self._parent.chosen_from(points).take(self._rows)
-
-    @property
-    def centre(self) -> np.ndarray | None:
-        return self._parent.centre
 
     def _about(self, centre: np.ndarray | None) -> Centred:
         return self._parent.centred(centre).take(self._rows)
@@ -350,18 +326,17 @@ class _Taken(Points):
     def _compress(self, dtype: Any) -> Compressed:
         return self._parent.compressed(dtype).take(self._rows)
 
-    def through(self, map: Callable[[Points], Any]) -> Points:
-        found = self._derived.get(map)
-        if found is None:
-            found = self._derived[map] = self._parent.through(map).take(self._rows)
-        return found
+    def _seen_through(self, map: Callable[[Points], Any]) -> Points:
+        return self._parent.through(map).take(self._rows)
 
     def values(self, function: Callable[[Points], Any]) -> Any:
         return self._parent.values(function)[self._rows]
 
 
-class _Single(Points):
-    """Other points with their vectors in float32."""
+class _Cast(Points):
+    """Other points with their vectors in another precision."""
+
+    origin = _of_parent("origin")
 
     def __init__(self, parent: Points) -> None:
         self._parent = parent
@@ -369,6 +344,8 @@ class _Single(Points):
         self._derived = {}
         self._size = len(parent)
 
+
+class _Single(_Cast):
     @cached_property
     def vectors(self) -> Any:
         with np.errstate(over="ignore"):
@@ -378,32 +355,17 @@ class _Single(Points):
             raise FloatingPointError(f"{self.name} has values beyond the range of float32.")
         return rounded
 
-    @property
-    def origin(self) -> Points:
-        return self._parent.origin
-
     def chosen_from(self, points: Points) -> Points:
         return self._parent.chosen_from(points).single()
 
-    def through(self, map: Callable[[Points], Any]) -> Points:
-        found = self._derived.get(map)
-        if found is None:
-            found = self._derived[map] = self._parent.through(map).single()
-        return found
+    def _seen_through(self, map: Callable[[Points], Any]) -> Points:
+        return self._parent.through(map).single()
 
     def values(self, function: Callable[[Points], Any]) -> Any:
         return self._parent.values(function)
 
 
-class _Double(Points):
-    """Other points with their vectors in float64."""
-
-    def __init__(self, parent: Points) -> None:
-        self._parent = parent
-        self.data, self.name = parent.data, parent.name
-        self._derived = {}
-        self._size = len(parent)
-
+class _Double(_Cast):
     @cached_property
     def vectors(self) -> Any:
         return self._parent.vectors.astype(np.float64, copy=False)
@@ -413,19 +375,11 @@ class _Double(Points):
         """Whether the parent computes in double precision, too, and may do the work."""
         return self._parent.dtype == np.float64
 
-    @property
-    def origin(self) -> Points:
-        return self._parent.origin
-
     def chosen_from(self, points: Points) -> Points:
         return self._parent.chosen_from(points).double()
 
-    def through(self, map: Callable[[Points], Any]) -> Points:
-        found = self._derived.get(map)
-        if found is None:
-            seen = self._parent.through(map) if self._exact else Points(map(self), self.name)
-            found = self._derived[map] = seen.double()
-        return found
+    def _seen_through(self, map: Callable[[Points], Any]) -> Points:
+        return (self._parent.through(map) if self._exact else Points(map(self), self.name)).double()
 
     def values(self, function: Callable[[Points], Any]) -> Any:
         return self._parent.values(function) if self._exact else super().values(function)

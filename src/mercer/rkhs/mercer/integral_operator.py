@@ -10,8 +10,9 @@ from scipy.linalg import eigh, eigvalsh
 
 from mercer.certify import seen_indefinite
 from mercer.gram import Gram, top_eigenpairs
-from mercer.gram.eigenpairs.eigen import signed
-from mercer.gram.similarities import in_double, symmetric_part
+from mercer.gram.eigenpairs import signed
+from mercer.gram.gram import in_double
+from mercer.gram.similarities import symmetric_part
 from mercer.kernels import Kernel
 from mercer.machine.budget import Budget
 from mercer.points import Points

@@ -11,7 +11,7 @@ from scipy.linalg import blas, eigh, lapack
 
 from mercer.certify import Stop
 from mercer.gram import Gram
-from mercer.gram.eigenpairs.lanczos import lanczos
+from mercer.gram.eigenpairs import lanczos
 from mercer.gram.products import Products
 from mercer.solvers.systems.cg import Answer, Indefinite, Refinement, Watch, refine
 

@@ -23,8 +23,7 @@ from mercer import (
     Precomputed,
     Sigmoid,
 )
-from mercer.gram import top_eigenpairs
-from mercer.gram.eigenpairs import eigen
+from mercer.gram import eigenpairs, top_eigenpairs
 
 
 def whole(gram, center=False):
@@ -56,8 +55,8 @@ def agree(found, K, k, tol=1e-8):
 @pytest.fixture
 def by_products(monkeypatch):
     """Let no matrix go to LAPACK."""
-    monkeypatch.setattr(eigen, "_LAPACK_POINTS", 0)
-    monkeypatch.setattr(eigen, "_LAPACK_PART", 0)
+    monkeypatch.setattr(eigenpairs, "_LAPACK_POINTS", 0)
+    monkeypatch.setattr(eigenpairs, "_LAPACK_PART", 0)
 
 
 def clustered(n, d, seed=0):
@@ -113,7 +112,7 @@ def test_float32_hides_nothing_that_the_residuals_do_not_tell(by_products, tol):
 
 @pytest.mark.parametrize("lapack", [False, True], ids=["products", "lapack"])
 def test_centring_brings_the_row_sums(monkeypatch, lapack):
-    monkeypatch.setattr(eigen, "_LAPACK_POINTS", 1000 if lapack else 0)
+    monkeypatch.setattr(eigenpairs, "_LAPACK_POINTS", 1000 if lapack else 0)
     gram = Gram(RBF(1.0), np.random.default_rng(0).standard_normal((300, 2)))
     assert top_eigenpairs(gram, 3).sums is None
     for tol, off in ((1e-4, 1e-6), (1e-10, 1e-13)):
@@ -170,8 +169,8 @@ def test_any_number_of_pairs_of_any_matrix(seed, n, d, repeated, center, lapack,
     k = 1 + int(share * (n - 1))
     with pytest.MonkeyPatch.context() as patch:
         if not lapack:
-            patch.setattr(eigen, "_LAPACK_POINTS", 0)
-            patch.setattr(eigen, "_LAPACK_PART", 0)
+            patch.setattr(eigenpairs, "_LAPACK_POINTS", 0)
+            patch.setattr(eigenpairs, "_LAPACK_PART", 0)
         found = top_eigenpairs(gram, k, center=center, seed=seed)
     assert found.how.startswith("LAPACK" if lapack else "Davidson")
     agree(found, whole(gram, center), k)
@@ -181,7 +180,7 @@ def test_both_ways_agree_on_vectors_and_signs(by_products):
     gram = Gram(RBF(1.0), np.random.default_rng(0).uniform(0, 3, (500, 1)))
     products = top_eigenpairs(gram, 5, tol=1e-12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(eigen, "_LAPACK_POINTS", 1000)
+        patch.setattr(eigenpairs, "_LAPACK_POINTS", 1000)
         lapack = top_eigenpairs(gram, 5)
     assert lapack.how == "LAPACK"
     assert np.abs(products.vectors - lapack.vectors).max() < 1e-9
@@ -208,7 +207,7 @@ def test_eigenvalues_that_are_equal_are_found(n):
 
 def test_what_the_sample_missed_is_found(by_products, monkeypatch):
     # A group of 30 equal points, far from all others, whose eigenvalue is 30; no column of it is drawn.
-    monkeypatch.setattr(eigen, "_SKETCH_RANK", 0.0)
+    monkeypatch.setattr(eigenpairs, "_SKETCH_RANK", 0.0)
     X = np.random.default_rng(0).standard_normal((800, 20))
     X[:30] = 1e3
     gram = Gram(RBF(4.0), X)
@@ -253,9 +252,9 @@ def test_a_budget_too_small_says_what_is_needed():
 
 
 def test_unreached_tolerances_are_told(by_products, monkeypatch):
-    monkeypatch.setattr(eigen, "_MOST_PRODUCTS", 1)
+    monkeypatch.setattr(eigenpairs, "_MOST_PRODUCTS", 1)
     gram = Gram(RBF("auto"), np.random.default_rng(1).standard_normal((600, 30)))
-    monkeypatch.setattr(eigen, "_SKETCH_RANK", 0.0)
+    monkeypatch.setattr(eigenpairs, "_SKETCH_RANK", 0.0)
     with pytest.warns(ConvergenceWarning, match=r"residuals of \d+ of 9 eigenpairs are above tol=1e-08"):
         found = top_eigenpairs(gram, 9)
     K = whole(gram)

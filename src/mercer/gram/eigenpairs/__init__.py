@@ -1,1 +1,0 @@
-"""The largest eigenvalues of a kernel matrix and their vectors."""
