@@ -14,7 +14,6 @@ import pytest
 from children import Child
 from mercer import SVC, KernelMachine, KernelRidge
 from mercer.estimators.regression import base as representer
-from mercer.estimators.regression import kernel_ridge
 from mercer.estimators.svm import machine as base
 from mercer.solvers import Control
 from mercer.solvers.run import Checkpoint
@@ -39,7 +38,7 @@ each_model = pytest.mark.parametrize("name", MODELS)
 
 @pytest.fixture(autouse=True)
 def _written_at_every_step(monkeypatch):
-    for module in (base, representer, kernel_ridge):
+    for module in (base, representer):
         monkeypatch.setattr(module, "Control", partial(Control, every=0.0))
 
 
