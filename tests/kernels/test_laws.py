@@ -55,7 +55,7 @@ def _nodes(k: Kernel):
     return [k, *(v for v in k.get_params().values() if isinstance(v, Kernel))]
 
 
-RULES = {"Sum", "Product", "Scaled", "Power", "Normalized", "On"}
+RULES = {"Sum", "Product", "Scaled", "Power", "Normalized", "On", "Transformed"}
 FINITE = {"Linear", "Polynomial", "Cosine", "Constant", "FromFeatures", "Composed", "Rescaled", *RULES}
 FINITE |= {"Kendall", "PowerSeries", "Spectrum", "TextNGrams", "GappedKmers", "WeightedDegree"}
 FINITE |= {"Graphlets", "Propagation", "ShortestPath", "WeisfeilerLehman", "WLOptimalAssignment"}

@@ -16,7 +16,7 @@ from mercer.kernels.objects.sets import SetKernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.rules.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.rules.power_series import Exponential, Geometric, PowerSeries
-from mercer.kernels.rules.pullback import Composed, Normalized, On, Rescaled
+from mercer.kernels.rules.pullback import Composed, Normalized, On, Rescaled, Transformed
 from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
 from mercer.kernels.strings.alignment import EditSimilarity, GlobalAlignment, LocalAlignment, SmithWaterman, Subsequence
 from mercer.kernels.strings.gapped import GappedKmers, Mismatch
@@ -29,6 +29,7 @@ from mercer.kernels.vectors.linear import Constant, Linear
 from mercer.kernels.vectors.matern import Matern
 from mercer.kernels.vectors.periodic import Periodic
 from mercer.kernels.vectors.polynomial import Polynomial, Sigmoid
+from mercer.kernels.vectors.power_exponential import PowerExponential
 from mercer.kernels.vectors.rational import Cauchy, RationalQuadratic
 from mercer.kernels.vectors.rbf import RBF
 from mercer.kernels.vectors.spectral import Spectral, SpectralMixture
@@ -83,8 +84,10 @@ __all__ = [
     "Propagation",
     "Radial",
     "RandomWalk",
+    "PowerExponential",
     "RationalQuadratic",
     "Rescaled",
+    "Transformed",
     "Scaled",
     "SetKernel",
     "ShortestPath",

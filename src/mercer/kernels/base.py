@@ -322,6 +322,12 @@ class Kernel(ABC):
 
         return On(self, columns)
 
+    def transformed(self, matrix: Any) -> Kernel:
+        """Return k(A x, A z) for a matrix A with a column for each feature, or one factor for each."""
+        from mercer.kernels.rules.pullback import Transformed
+
+        return Transformed(self, matrix)
+
     # -- for subclasses ---------------------------------------------------------------------------------
 
     def _axiom(self, rule: str, reason: str, own: Any = "proven") -> Proof:

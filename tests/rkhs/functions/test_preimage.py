@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from cases import each
-from mercer import RBF, Cauchy, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, RKHSFunction
+from mercer import RBF, Cauchy, Delta, Linear, Matern, Polynomial, RationalQuadratic, RKHSFunction
 from mercer.rkhs import preimages
 
 RNG = np.random.default_rng(0)
@@ -114,9 +114,9 @@ def test_units_do_not_matter(unit):
             ValueError,
             "'distances' needs a kernel that is a function of the distance",
         ),
-        (Laplacian(1.0), MIXED, "auto", TypeError, "has no gradient.*learns a way back without one"),
+        (Delta(), MIXED, "auto", TypeError, "has no gradient.*learns a way back without one"),
     ],
-    ids=["method", "rows", "nan", "fixed_point", "distances", "laplacian"],
+    ids=["method", "rows", "nan", "fixed_point", "distances", "delta"],
 )
 def test_what_is_refused(kernel, coefficients, method, error, says):
     with pytest.raises(error, match=says):

@@ -25,6 +25,7 @@ _ROWS, _COLS = 128, 2048  # of a tile
 _UNCHECKED_BYTES = 1 << 26  # of a result that is allocated without asking how much memory is free
 _FEWEST_DIFFERENCES = 1 << 17  # pairs times features below which matrix products are no faster than differences
 _WIDEST_COORDINATES = 1e3  # about a centre, in units of the scale, up to which products are accurate to 1e-13
+_POLE = 1e3  # times the median of a tile: derivatives beyond are near a pole, and products lose three more digits there
 _HUGE = 1e150  # differences beyond, in units of the scale, stand for infinity
 
 
@@ -39,7 +40,8 @@ def gradient(kernel: Kernel, X: Any, Z: Any, a: Any) -> np.ndarray:
     the spread of a feature they are good to about 1e-8, unless the kernel varies much faster than the points do.
 
     Where x is a centre, a kernel with a kink there (Matern of smoothness 1/2, Wendland of smoothness 0) contributes 0,
-    the mean over all directions.
+    the mean over all directions; so does a sum of absolute differences (Laplacian) in the coordinates that x shares
+    with a centre.
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ def gradient(kernel: Kernel, X: Any, Z: Any, a: Any) -> np.ndarray:
     Raises
     ------
     TypeError
-        For kernels without a derivative (tests for equality, as of Delta; kinks on whole hyperplanes, as of sums of
-        absolute differences or minima) and for points that are no vectors.
+        For kernels without a derivative (tests for equality, as of Delta; sums of minima) and for points that are no
+        vectors.
 
     Examples
     --------
@@ -129,10 +131,9 @@ def _of_term(kernel: Kernel, x: Points, z: Points, a: np.ndarray) -> Any:
     for leaf, derivative in derivatives.items():
         if isinstance(leaf, PointLeaf) and leaf.side == "col":
             continue
-        if isinstance(leaf, StatLeaf) and leaf.kind in ("l1", "minimum"):
-            what = "absolute differences" if leaf.kind == "l1" else "minima"
+        if isinstance(leaf, StatLeaf) and leaf.kind == "minimum":
             raise TypeError(
-                f"{kernel!r} has no gradient: a sum of {what} has a kink wherever a coordinate of x equals one of a "
+                f"{kernel!r} has no gradient: a sum of minima has a kink wherever a coordinate of x equals one of a "
                 "centre."
             )
         left, right = seen(x, leaf.path), seen(z, leaf.path)
@@ -260,12 +261,18 @@ def statistic(
     rate = factor / scale
     if leaf.kind == "chi2":
         return _by_differences(u, v, scale, _chi2_slope, a, rate, out)
-    if leaf.kind == "sqdist":
-        centre = np.zeros(x.width) if sparse.issparse(v) else v.mean(axis=0)
-        if not _harmless(leaf, derivative, u, v, centre, scale):
-            return _by_differences(u, v, scale, _square_slope, a, rate, out)
-        u, v = u - centre, v if sparse.issparse(v) else v - centre
-    return _by_products({"dot": 0, "sqdist": -1, "sqsum": 1}[leaf.kind], u / scale, _over(v, scale), a, rate, out)
+    if leaf.kind == "l1":
+        return _by_differences(u, v, scale, _sign, a, rate, out)
+    if leaf.kind != "sqdist":
+        return _by_products({"dot": 0, "sqsum": 1}[leaf.kind], u / scale, _over(v, scale), a, rate, out)
+    centre = np.zeros(x.width) if sparse.issparse(v) else v.mean(axis=0)
+    if not _harmless(leaf, derivative, u, v, centre, scale):
+        return _by_differences(u, v, scale, _square_slope, a, rate, out)
+    moved = v if sparse.issparse(v) else v - centre
+    products = _by_products(-1, (u - centre) / scale, _over(moved, scale), a, rate, out)
+    if is_number(derivative) or not has_poles(derivative):
+        return products
+    return _poles_by_differences(products, u, v, scale, a, rate, out)
 
 
 def _by_products(sign: int, u: np.ndarray, v: Any, a: np.ndarray, rate: np.ndarray, out: np.ndarray) -> Part:
@@ -278,6 +285,30 @@ def _by_products(sign: int, u: np.ndarray, v: Any, a: np.ndarray, rate: np.ndarr
             if sign:
                 across = 2 * (weighted.sum(axis=1)[:, None] * u[rows] + sign * across)
             out[rows, :, c] += across * rate
+
+    return add
+
+
+def _poles_by_differences(
+    products: Part, u: np.ndarray, v: np.ndarray, scale: np.ndarray, a: np.ndarray, rate: np.ndarray, out: np.ndarray
+) -> Part:
+    """Return what hands all pairs to products but those at which the derivative is very large: near its pole.
+
+    There the points are so close that sums of G_ij (u_i - v_j) cancel; they are few, and summed difference by
+    difference.
+    """
+
+    def add(tile: np.ndarray, rows: slice, cols: slice) -> None:
+        size = np.abs(tile)
+        near = size > _POLE * np.median(size)
+        i, j = np.nonzero(near)
+        if not len(i):
+            products(tile, rows, cols)
+            return
+        weights, apart = tile[i, j], (u[rows][i] - v[cols][j]) / scale
+        products(np.where(near, 0.0, tile), rows, cols)
+        for c in range(a.shape[1]):
+            np.add.at(out[rows, :, c], i, 2 * rate * apart * (weights * a[cols, c][j])[:, None])
 
     return add
 
@@ -299,7 +330,7 @@ def _harmless(leaf: StatLeaf, derivative: Any, u: np.ndarray, v: Any, centre: np
     if isinstance(leaf.scale, float) and 1e-100 < leaf.scale < 1e100:
         magnified = gain(derivative, leaf.path)
         extent *= max(1.0, leaf.scale * magnified**0.5) if np.isfinite(magnified) else 1.0
-    return extent <= _WIDEST_COORDINATES and not has_poles(derivative)
+    return extent <= _WIDEST_COORDINATES and not (sparse.issparse(v) and has_poles(derivative))
 
 
 def _by_differences(
@@ -331,6 +362,11 @@ def _over(v: Any, scale: np.ndarray) -> Any:
 def _square_slope(u: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:
     """The derivative of ((u - v) / s)^2 in u / s."""
     return 2 * np.clip((u - v) / scale, -_HUGE, _HUGE)
+
+
+def _sign(u: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:
+    """The derivative of |u - v| / s in u / s, and the mean of its sides, 0, where both are equal."""
+    return np.sign(u - v)
 
 
 def _chi2_slope(u: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -103,6 +103,47 @@ class On(Postfix):
 
 
 @kernel
+class Transformed(Postfix):
+    """k(A x, A z): for a kernel of |x - z|, the metric (x - z)' A'A (x - z) in the place of the distance."""
+
+    base: Kernel
+    matrix: Any
+
+    _fixed: ClassVar[tuple[str, ...]] = ("matrix",)
+    _because = "pull-back", "x -> A x is a map of the points; the Gram matrix is that of k at the images."
+
+    def _validate(self) -> None:
+        m = np.asarray(self.matrix)
+        if m.ndim not in (1, 2) or not m.size or m.dtype.kind not in "fiub" or not np.isfinite(m).all():
+            raise ValueError(
+                "kernel.transformed takes a finite matrix with a column for each feature, or one factor for each; it "
+                f"got an array of shape {m.shape} and type {m.dtype}."
+            )
+
+    @property
+    def _map(self) -> LinearMap:
+        m = np.ascontiguousarray(self.matrix, dtype=np.float64)
+        return LinearMap(m.shape, m.tobytes())
+
+    def of(self, pair: Pair) -> Any:
+        return self.base.of(pair.through(self._map))
+
+    def feature_map(self) -> Any:
+        return combine.preceded(Applied(self._map), self.base.feature_map())
+
+    def spectral_law(self, dim: int) -> Any:
+        A = np.asarray(self.matrix, dtype=np.float64)
+        A = np.diag(A) if A.ndim == 1 else A
+        return LinearImage(A.T, self.base.spectral_law(len(A)))
+
+    def _seen(self, points: Points) -> Points:
+        return points.through(self._map)
+
+    def __repr__(self) -> str:
+        return f"{self._prefix()}.transformed({written(self.matrix)})"
+
+
+@kernel
 class Normalized(Postfix):
     """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
 
@@ -181,6 +222,39 @@ class Mapped:
         if points.foreign and isinstance(image, np.ndarray):
             image = array_namespace(points.vectors).asarray(image, device=points.vectors.device)
         return image
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """The points after multiplication by a matrix; by a diagonal one where it is one factor for each feature."""
+
+    shape: tuple[int, ...]
+    entries: bytes  # float64, row by row: equal maps share what they make of points
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return np.frombuffer(self.entries).reshape(self.shape)
+
+    def __call__(self, points: Points) -> Any:
+        v, A = points.vectors, self.matrix
+        if v.shape[1] != A.shape[-1]:
+            raise ValueError(
+                f"kernel.transformed has a matrix for {A.shape[-1]} features; {points.name} has {v.shape[1]}."
+            )
+        if points.foreign:
+            A = array_namespace(v).asarray(A, dtype=v.dtype, device=v.device)
+        elif sparse.issparse(v):
+            return (v.multiply(A).tocsr() if A.ndim == 1 else v @ A.T).astype(v.dtype)
+        image = v * A if A.ndim == 1 else v @ A.T
+        return image if points.foreign else image.astype(v.dtype, copy=False)
+
+    def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
+        """Return the gradient in x where that in A x is given."""
+        A = self.matrix
+        return gradient * A[:, None] if A.ndim == 1 else np.einsum("nkc,kd->ndc", gradient, A, optimize=True)
+
+    def __repr__(self) -> str:
+        return f"the linear map {written(self.matrix)}"
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class KernelSum:
         Parameters
         ----------
         X
-            Vectors. Kernels without a derivative (`Delta`, `Laplacian`) and other objects are refused; a kink at the
+            Vectors. Kernels without a derivative (`Delta`, `Intersection`) and other objects are refused; a kink at the
             centres themselves counts as 0 there (see `mercer.gram.gradient`).
         """
         x, A = plain(X), self._plain_coefficients()
