@@ -191,6 +191,7 @@ def test_classes_of_ones_own_are_known_once_registered():
         ("RBF(1).compose(f)", 7, "takes a Python function"),
         ("RBF(1).exp(2)", 7, r"\.exp\(\) takes nothing"),
         ("RBF(1).on()", 7, "takes the columns"),
+        ("RBF(1).transformed(2, 3)", 7, "takes a matrix or one factor"),
         ("RBF(1).on([])", 7, "chooses no column"),
         ("RBF(1).exp", 10, r"'\(' is expected after exp"),
         ("(2).exp()", 0, "belongs to a kernel; this is 2"),

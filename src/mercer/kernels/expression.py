@@ -17,7 +17,13 @@ from mercer.kernels.state import kernel_classes
 _PARTS, _DEPTH, _POWER = 100, 50, 1000  # operations, nested brackets and signs, and the largest exponent
 
 _CONSTANTS = {"True": True, "False": False, "None": None}
-_METHODS = {"exp": 0, "geometric": 0, "normalized": 0, "on": 1}  # and how many arguments each takes
+_METHODS: dict[str, tuple[str, str] | None] = {  # and the argument that each takes: its name, and what it is
+    "exp": None,
+    "geometric": None,
+    "normalized": None,
+    "on": ("columns", "the columns, as in .on([0, 1])"),
+    "transformed": ("matrix", "a matrix or one factor for each feature, as in .transformed([0.5, 2.0])"),
+}
 _MAKERS = ("from_gamma", "from_sigma2")
 _OF_CODE = ("FromFeatures", "FromFunction", "Composed", "Rescaled", "Spectral")
 _ELSEWHERE = {  # what other libraries and papers call some of ours
@@ -61,7 +67,8 @@ def parse_kernel(text: str) -> Kernel:
 
     The text is what one would write in Python, and what `repr` of a kernel gives: names of the catalogue and of
     registered classes with their parameters (numbers, texts, lists; a name alone takes the defaults), `+`, `*`, `**`,
-    numbers as factors, parentheses, `.exp()`, `.geometric()`, `.normalized()`, `.on(columns)`, `RBF.from_gamma(0.5)`.
+    numbers as factors, parentheses, `.exp()`, `.geometric()`, `.normalized()`, `.on(columns)`, `.transformed(matrix)`,
+    `RBF.from_gamma(0.5)`.
     It is read by a grammar of its own: nothing in it is run, and it can name nothing but kernels. Python functions,
     laws of frequencies and large matrices cannot be written so.
 
@@ -187,11 +194,11 @@ class _Parser:
             if not isinstance(value, Kernel):
                 self.fail(f".{name.text}() belongs to a kernel; this is {value!r:.40}.", start)
             given, named = self.arguments(name)
-            if name.text == "on" and set(named) == {"columns"} and not given:
-                given, named = [named["columns"]], {}
-            if named or len(given) != _METHODS[name.text]:
-                wants = "the columns, as in .on([0, 1])" if name.text == "on" else "nothing"
-                self.fail(f".{name.text}() takes {wants}.", name)
+            takes = _METHODS[name.text]
+            if takes and set(named) == {takes[0]} and not given:
+                given, named = [named[takes[0]]], {}
+            if named or len(given) != (takes is not None):
+                self.fail(f".{name.text}() takes {takes[1] if takes else 'nothing'}.", name)
             self.count(name)
             value = self.attempt(name, partial(getattr(value, name.text), *given))
         return value
