@@ -168,7 +168,7 @@ class SupportVectorMachine(CallbackSupportMixin, FitParameters, KernelData):
     def _coef(self) -> np.ndarray:
         if not len(self.support_):
             return np.zeros((1, self.n_features_in_))
-        return np.asarray(self.dual_coef_ @ _plain(self.support_vectors_))
+        return np.asarray(self.dual_coef_ @ Points(self.support_vectors_).vectors)
 
     # -- what a fit says about itself -------------------------------------------------------------------
 
@@ -259,10 +259,6 @@ def _rows_of(data: Any, index: np.ndarray) -> Any:
     if len(index):
         return Points(data).take(index).data
     return data[:0]
-
-
-def _plain(X: Any) -> Any:
-    return X if hasattr(X, "shape") and not hasattr(X, "columns") else np.asarray(X, dtype=np.float64)
 
 
 class SingleMachine(SupportVectorMachine):
