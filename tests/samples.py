@@ -337,6 +337,8 @@ ALGEBRA = [
     Sample(RBF(1.0).compose(squares)),
     Sample(RBF(1.0).transformed([[1.0, 0.5, 0.0], [0.0, -1.0, 2.0]])),
     Sample(Laplacian(1.0).transformed(np.array([2.0, 0.0, 0.3]))),
+    Sample(RBF(1.0).ranked([[-1.0, -2.0, 0.0], [0.0, -1.5, 0.0], [0.5, 1.0, 1.0], [2.0, 1.5, 1.0]])),
+    Sample(Laplacian(1.0).transformed(np.array([2.0, 1.0, 0.3])).ranked(vectors(12))),
     Sample(Delta().compose(length, each=True), words),
     Sample(RBF(2.0).compose(letter_counts, each=True), words),
     Sample(Polynomial(3).normalized()),

@@ -56,7 +56,7 @@ def _nodes(k: Kernel):
 
 
 RULES = {"Sum", "Product", "Scaled", "Power", "Normalized", "On", "Transformed"}
-FINITE = {"Linear", "Polynomial", "Cosine", "Constant", "FromFeatures", "Composed", "Rescaled", *RULES}
+FINITE = {"Ranked", "Linear", "Polynomial", "Cosine", "Constant", "FromFeatures", "Composed", "Rescaled", *RULES}
 FINITE |= {"Kendall", "PowerSeries", "Spectrum", "TextNGrams", "GappedKmers", "WeightedDegree"}
 FINITE |= {"Graphlets", "Propagation", "ShortestPath", "WeisfeilerLehman", "WLOptimalAssignment"}
 STATIONARY = {"RBF", "Laplacian", "Matern", "RationalQuadratic", "Cauchy", "Periodic", "Spectral", "SpectralMixture"}

@@ -53,6 +53,7 @@ RULES = {
     "k.normalized()": Linear().normalized(),
     "k.compose(psi)": Linear().compose(np.asarray),
     "k.on(columns)": Linear().on([0]),
+    "k.ranked(X)": Linear().ranked([[0.0], [1.0]]),
     "k.transformed(A)": Linear().transformed([1.0]),
     "SetKernel(k)": SetKernel(Linear()),
 }

@@ -16,7 +16,7 @@ from mercer.kernels.objects.sets import SetKernel
 from mercer.kernels.proof import Proof
 from mercer.kernels.rules.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.rules.power_series import Exponential, Geometric, PowerSeries
-from mercer.kernels.rules.pullback import Composed, Normalized, On, Rescaled, Transformed
+from mercer.kernels.rules.pullback import Composed, Normalized, On, Ranked, Rescaled, Transformed
 from mercer.kernels.state import kernel_from_state, kernel_to_state, register_kernel
 from mercer.kernels.strings.alignment import EditSimilarity, GlobalAlignment, LocalAlignment, SmithWaterman, Subsequence
 from mercer.kernels.strings.gapped import GappedKmers, Mismatch
@@ -84,6 +84,7 @@ __all__ = [
     "Propagation",
     "Radial",
     "RandomWalk",
+    "Ranked",
     "PowerExponential",
     "RationalQuadratic",
     "Rescaled",

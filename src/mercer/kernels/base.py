@@ -328,6 +328,12 @@ class Kernel(ABC):
 
         return Transformed(self, matrix)
 
+    def ranked(self, X: Any) -> Kernel:
+        """Return k of the normal scores of the columns, by their ranks among the rows of X."""
+        from mercer.kernels.rules.pullback import NormalScores, Ranked
+
+        return Ranked(self, NormalScores.sample(X))
+
     # -- for subclasses ---------------------------------------------------------------------------------
 
     def _axiom(self, rule: str, reason: str, own: Any = "proven") -> Proof:

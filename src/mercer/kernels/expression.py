@@ -22,6 +22,7 @@ _METHODS: dict[str, tuple[str, str] | None] = {  # and the argument that each ta
     "geometric": None,
     "normalized": None,
     "on": ("columns", "the columns, as in .on([0, 1])"),
+    "ranked": ("X", "rows of numbers, as in .ranked([[0.0], [1.0], [5.0]])"),
     "transformed": ("matrix", "a matrix or one factor for each feature, as in .transformed([0.5, 2.0])"),
 }
 _MAKERS = ("from_gamma", "from_sigma2")
@@ -67,8 +68,8 @@ def parse_kernel(text: str) -> Kernel:
 
     The text is what one would write in Python, and what `repr` of a kernel gives: names of the catalogue and of
     registered classes with their parameters (numbers, texts, lists; a name alone takes the defaults), `+`, `*`, `**`,
-    numbers as factors, parentheses, `.exp()`, `.geometric()`, `.normalized()`, `.on(columns)`, `.transformed(matrix)`,
-    `RBF.from_gamma(0.5)`.
+    numbers as factors, parentheses, `.exp()`, `.geometric()`, `.normalized()`, `.on(columns)`, `.ranked(rows)`,
+    `.transformed(matrix)`, `RBF.from_gamma(0.5)`.
     It is read by a grammar of its own: nothing in it is run, and it can name nothing but kernels. Python functions,
     laws of frequencies and large matrices cannot be written so.
 

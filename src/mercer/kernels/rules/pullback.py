@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace
 from scipy import sparse
+from scipy.special import ndtri
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
@@ -18,6 +19,8 @@ from mercer.kernels.base import Kernel, kernel, written
 from mercer.kernels.rules.algebra import Postfix
 from mercer.points import Pair, Points, diagonal
 from mercer.points.sets.points import NoMatrix
+
+_QUANTILES = 256  # of a column, by which ranks among many rows are known to half a percent
 
 
 @kernel
@@ -144,6 +147,52 @@ class Transformed(Postfix):
 
 
 @kernel
+class Ranked(Postfix):
+    """k of the columns' normal scores: increasing changes of a column's scale, as by a logarithm, do not matter.
+
+    A number becomes the normal quantile of its rank among those of a sample; between two of them it is interpolated,
+    and beyond all of them it counts as the outermost.
+
+    Parameters
+    ----------
+    sample
+        Rows, ascending in each column.
+    """
+
+    base: Kernel
+    sample: Any
+
+    _fixed: ClassVar[tuple[str, ...]] = ("sample",)
+    _because = "pull-back", "ranks in columns are a map of the points; the Gram matrix is that of k at the images."
+
+    def _validate(self) -> None:
+        m = np.asarray(self.sample)
+        if m.ndim != 2 or not m.size or m.dtype.kind not in "fiub" or not np.isfinite(m).all():
+            raise ValueError(
+                f"kernel.ranked takes rows of finite numbers; it got an array of shape {m.shape} and type {m.dtype}."
+            )
+        if (m[1:] < m[:-1]).any():
+            raise ValueError("the sample of a ranked kernel must ascend in each column; kernel.ranked(X) makes one.")
+
+    @property
+    def _map(self) -> NormalScores:
+        m = np.ascontiguousarray(self.sample, dtype=np.float64)
+        return NormalScores(m.shape, m.tobytes())
+
+    def of(self, pair: Pair) -> Any:
+        return self.base.of(pair.through(self._map))
+
+    def feature_map(self) -> Any:
+        return combine.preceded(Applied(self._map), self.base.feature_map())
+
+    def _seen(self, points: Points) -> Points:
+        return points.through(self._map)
+
+    def __repr__(self) -> str:
+        return f"{self._prefix()}.ranked({written(self.sample)})"
+
+
+@kernel
 class Normalized(Postfix):
     """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0."""
 
@@ -255,6 +304,57 @@ class LinearMap:
 
     def __repr__(self) -> str:
         return f"the linear map {written(self.matrix)}"
+
+
+@dataclass(frozen=True)
+class NormalScores:
+    """The points after each column has become the normal quantile of its rank among those of a sample."""
+
+    shape: tuple[int, ...]
+    entries: bytes  # float64, row by row, ascending in each column
+
+    @classmethod
+    def sample(cls, X: Any) -> np.ndarray:
+        """Return the rows of X, or so many quantiles, ascending in each column."""
+        v = Points.of(X).vectors
+        v = np.asarray(v.toarray() if sparse.issparse(v) else v, dtype=np.float64)
+        if len(v) <= _QUANTILES:
+            return np.sort(v, axis=0)
+        return np.quantile(v, (np.arange(_QUANTILES) + 0.5) / _QUANTILES, axis=0, method="inverted_cdf")
+
+    def curves(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the numbers of each column, and their scores: equal numbers share the score of their mean rank."""
+        for column in np.frombuffer(self.entries).reshape(self.shape).T:
+            numbers, counts = np.unique(column, return_counts=True)
+            yield numbers, ndtri((np.cumsum(counts) - 0.5 * counts) / len(column))
+
+    def __call__(self, points: Points) -> Any:
+        if points.foreign:
+            raise TypeError(
+                f"a ranked kernel works on NumPy arrays and {points.name} is a {type(points.data).__name__}; pass "
+                "numpy.asarray of it."
+            )
+        v = points.vectors.toarray() if sparse.issparse(points.vectors) else points.vectors
+        if v.shape[1] != self.shape[1]:
+            raise ValueError(f"a ranked kernel knows {self.shape[1]} features; {points.name} has {v.shape[1]}.")
+        image = np.empty(v.shape, dtype=v.dtype)
+        for j, (numbers, scores) in enumerate(self.curves()):
+            image[:, j] = np.interp(v[:, j], numbers, scores)
+        return image
+
+    def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
+        """Return the gradient in x where that in the scores is given."""
+        slopes = np.zeros((len(points), self.shape[1], 1))
+        for j, (numbers, scores) in enumerate(self.curves()):
+            x = np.asarray(points.vectors[:, j], dtype=np.float64)
+            place = np.searchsorted(numbers, x, side="right")
+            inside = (place > 0) & (place < len(numbers))
+            steps = np.diff(scores) / np.diff(numbers)
+            slopes[inside, j, 0] = steps[place[inside] - 1]
+        return gradient * slopes
+
+    def __repr__(self) -> str:
+        return f"normal scores of {self.shape[1]} columns"
 
 
 @dataclass(frozen=True)
