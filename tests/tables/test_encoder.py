@@ -162,6 +162,13 @@ def test_missing_at_prediction_only():
     assert found[0, 1:].tolist() == [0, 0, 0, 0]  # no category, and in the middle between u and v
 
 
+@pytest.mark.parametrize("value", [1484705, 3.14159, "$5", "1,200.50"])
+def test_one_number_and_missing_are_as_far_apart_as_two_categories(value):
+    table = pd.DataFrame({"v": [value, None] * 10, "w": np.arange(20)})
+    found = TableEncoder().fit_transform(table)[:, 0]
+    assert found == pytest.approx(np.array([-1, 1] * 10) / ROOT2)
+
+
 def test_two_numbers_are_as_far_apart_as_two_categories():
     table = pd.DataFrame({"n": [0, 1, 0, 0], "t": ["u", "v", "u", "u"], "b": [False, True, False, False]})
     encoder = TableEncoder(category_scale=3.0).fit(table)

@@ -124,8 +124,8 @@ def _numbers(name: str, series: pd.Series, cells: Numbers, scale: float, tails: 
     if not len(there) or there.min() == there.max():
         if len(there) == len(cells.values) or not len(there):
             return _constant(name, len(there), shown(there[0]) if len(there) else None)
-        codes = np.where(np.isnan(cells.values), -1, 0)
-        return learn_categories(name, codes, [shown(there[0])], scale, 1, 1)
+        codes, called = names(series)
+        return learn_categories(name, codes, called, scale, len(called), 1)
     whole = bool(np.all(there == np.floor(there)))
     if whole and len(there) >= _TELLING_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
         return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
