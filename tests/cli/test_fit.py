@@ -334,7 +334,6 @@ HOSTILE = {
     "lower case, N and other letters": changed(**{GENE: ["acgtnnacgtac", "ACGTNNNN", "XYZ Q", "a"]}),
     "longer than in training": changed(**{GENE: "ACGTTATAATGC" * 60}),
     "lines, quotes and other alphabets": changed(**{NOTE: 'márgin ☃ "日本", and\nmore'}),
-    "categories never seen": changed(town=["Paris", "Rome", None, "Delft"]),
     "one row": changed().head(1),
     "other columns in another order": changed(other=1.0)[changed(other=1.0).columns[::-1]],
 }
@@ -349,6 +348,14 @@ def test_hostile_rows_are_predicted(mixed, server, tmp_path, rows):
     assert len(found) == len(rows)
     assert np.isfinite(found["probability_keep"]).all()
     assert "note" not in done.stderr.replace(NOTE, "")  # nothing that a reader must be told
+
+
+def test_categories_of_test_rows_that_the_fit_has_not_seen_are_noted_once(mercer, data, tmp_path):
+    pd.read_csv(data / "new.csv").assign(job="poet").to_csv(tmp_path / "test.csv", index=False)
+    done = mercer("fit", data / "people.csv", "-y", "buys", "--test", "test.csv", *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("'job': 60 rows have categories that fit has not seen, such as 'poet'") == 1
+    assert sum("'job'" in note for note in json.loads(done.stdout)["notes"]) == 1
 
 
 def test_levels_never_declared_are_said_to_be_missing(mixed, server, tmp_path):

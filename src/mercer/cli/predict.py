@@ -14,7 +14,7 @@ import typer
 
 from mercer.cli import options
 from mercer.cli.options import Force, Output, require_outputs, written
-from mercer.cli.output import aside, fail, guarded, noted, require_columns, say_json, watched
+from mercer.cli.output import aside, fail, guarded, noted, require_columns, say_json, summed, watched
 from mercer.machine.words import count, seconds
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _run(
     require(model, what)
     target = mercer.io.facts(path).get("target")
     rows = 0
-    with sink(out, spreadsheet) as write, _counting() as counted:
+    with summed(), sink(out, spreadsheet) as write, _counting() as counted:
         for piece in pieces(data, format):
             found = predictions(model, inputs(model, piece, data, target), what, levels)
             write(_columns(piece, keep, data).assign(**found))

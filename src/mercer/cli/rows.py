@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -201,17 +202,19 @@ def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[s
         Which ones.
     """
     columns = {"prediction": np.asarray(model.predict(X))}
-    if what == "proba":
-        chances = model.predict_proba(X)
-        return columns | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
-    if what == "margins":
-        values = np.asarray(model.decision_function(X))
-        if values.ndim == 1:
-            return columns | {"margin": values}
-        return columns | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
-    if what == "quantiles":
-        values = model.predict_quantiles(X, quantiles)
-        return columns | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to say of these rows has been said
+        if what == "proba":
+            chances = model.predict_proba(X)
+            return columns | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
+        if what == "margins":
+            values = np.asarray(model.decision_function(X))
+            if values.ndim == 1:
+                return columns | {"margin": values}
+            return columns | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
+        if what == "quantiles":
+            values = model.predict_quantiles(X, quantiles)
+            return columns | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
     return columns
 
 

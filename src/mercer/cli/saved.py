@@ -22,8 +22,9 @@ from mercer.cli.output import (
     measure_name,
     noted,
     say_json,
+    summed,
 )
-from mercer.cli.rows import answers, examples, inputs, pieces, read, require, split
+from mercer.cli.rows import answers, examples, inputs, pieces, predictions, read, require, split
 from mercer.cli.scores import baseline, classification, regression, within
 from mercer.kernels import Kernel
 from mercer.machine.words import count, seconds
@@ -69,22 +70,24 @@ def _scored(path: str, data: str, target: str | None, format: str | None) -> tup
         fail(f"{path} does not say what it predicts; name the column of the right answers with --target.")
     classes = getattr(model, "classes_", None)
     right, predicted, chances = [], [], []
-    for piece in pieces(data, format):
-        if column in piece.columns and not piece[column].notna().any():
-            continue
-        rows = answers(piece, column, classes, data)
-        X = inputs(model, rows.X, data, None)
-        right.append(rows.y)
-        predicted.append(np.asarray(model.predict(X)))
-        if hasattr(model, "predict_proba"):
-            chances.append(np.asarray(model.predict_proba(X), dtype=np.float32))
+    what = "proba" if hasattr(model, "predict_proba") else "prediction"
+    with summed():
+        for piece in pieces(data, format):
+            if column in piece.columns and not piece[column].notna().any():
+                continue
+            rows = answers(piece, column, classes, data)
+            found = predictions(model, inputs(model, rows.X, data, None), what, [])
+            right.append(rows.y)
+            predicted.append(found.pop("prediction"))
+            if found:
+                chances.append(np.column_stack(list(found.values())).astype(np.float32))
     if not right:
         fail(f"{data} has no row with a value of {column!r}: there is nothing to score.")
-    y, found = np.concatenate(right), np.concatenate(predicted)
+    y, said = np.concatenate(right), np.concatenate(predicted)
     if classes is None:
-        return regression(y, found), len(y), baseline(y, "regress")
+        return regression(y, said), len(y), baseline(y, "regress")
     whole = np.concatenate(chances).astype(float) if chances else None
-    return classification(y, found, classes, whole), len(y), baseline(y, "classify")
+    return classification(y, said, classes, whole), len(y), baseline(y, "classify")
 
 
 # -- what a file holds -----------------------------------------------------------------------------------

@@ -149,18 +149,28 @@ def _dropped(name: str, kind: str, why: str) -> dict[str, Any]:
     return {"name": name, "kind": kind, "made": [], "said": f"{name}: dropped; {why}."}
 
 
-def encode_column(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
-    """Return the columns that a column becomes, how many of its cells are of another kind, and one of them."""
+def encode_column(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, list[str]]:
+    """Return the columns that a column becomes, how many of its cells are not like those of the fit, and some."""
     if state["kind"] in OBJECTS:
         codes, called = names(series)
         if state["kind"] == "sequence":
             called = [text.upper() for text in called]
-        return np.array([*called, ""], dtype=object)[codes][:, None], 0, ""
+        return np.array([*called, ""], dtype=object)[codes][:, None], 0, []
     if state["kind"] == "date":
         return encode_dates(state, series)
     if "kept" in state:
-        return encode_categories(state, series), 0, ""
+        return encode_categories(state, series)
     return encode_numbers(state, ranks(series, state["levels"]) if "levels" in state else numbers(series))
+
+
+def strangeness(state: dict[str, Any]) -> tuple[str, str]:
+    """Return what cells of a column should be, as `StrangeCells` calls it, and what those that are not count as."""
+    if "kept" not in state:
+        return "date" if state["kind"] == "date" else "level" if "levels" in state else "number", "missing"
+    if state["other"]:
+        return "category", "other, as rare ones do"
+    pair = state["kind"] == "yes/no"
+    return "category", "neither value, halfway between the two" if pair else "none of those seen, equally far from each"
 
 
 # -- the column to predict ------------------------------------------------------------------------------
