@@ -98,6 +98,32 @@ def test_every_format_gives_the_same_model(mercer, data, tmp_path, name):
     assert np.array_equal(first.predict(X), second.predict(X))
 
 
+def test_an_encoding_is_asked_for_in_every_command_and_not_remembered(mercer, refused, data, tmp_path):
+    table = pd.read_csv(data / "people.csv").replace({"job": {"smith": "orfèvre"}})
+    files = {"utf8.csv": "utf-8", "marked.csv": "utf-8-sig", "utf16.csv": "utf-16", "cp.csv": "windows-1252"}
+    for name, encoding in files.items():
+        table.to_csv(tmp_path / name, index=False, encoding=encoding)
+    asked = ("--encoding", "windows-1252")
+    digests = set()
+    for name in files:
+        fit = ("fit", name, "-y", "spent", *QUICK, "--test-size", "0", "--out", "m.mercer", "--json")
+        if name == "cp.csv":
+            refused(*fit)
+        done = mercer(*fit, *(asked if name == "cp.csv" else ()))
+        assert done.returncode == 0, done.stderr
+        digests.add(json.loads(done.stdout)["digest"])
+    assert len(digests) == 1
+    line = 2 + table["job"].tolist().index("orfèvre")
+    for command in (("score", "m.mercer"), ("predict", "m.mercer"), ("verify", "m.mercer"), ("check", "RBF(1)")):
+        assert refused(*command, "cp.csv") == (
+            f"mercer: 'cp.csv': line {line} is not utf-8: it holds the byte 0xE8. Say its encoding, as in "
+            "--encoding windows-1252 (encoding='windows-1252' in Python).\n"
+        )
+        done = mercer(*command, "cp.csv", *asked)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == mercer(*command, "utf8.csv").stdout.replace("utf8.csv", "cp.csv")
+
+
 def test_svmlight_has_a_target_without_a_name(mercer, data, tmp_path):
     done = mercer("fit", data / "signs.svm", *QUICK, "--out", "s.mercer", "--json")
     assert done.returncode == 0, done.stderr
@@ -164,7 +190,9 @@ def test_the_program_in_the_report_does_the_same(mercer, data, tmp_path, monkeyp
     from mercer.cli.training import Settings, train
 
     monkeypatch.chdir(tmp_path)
-    settings = Settings(str(data / "people.csv"), "buys", kernels=[library.RBF(2.0)], out=tmp_path / "m.mercer")
+    pd.read_csv(data / "people.csv").to_csv("people.data", index=False, encoding="utf-16-le")
+    settings = Settings("people.data", "buys", kernels=[library.RBF(2.0)], out=tmp_path / "m.mercer")
+    settings.reading = {"format": "csv", "encoding": "utf-16-le"}
     made = train(settings, Teller(None), [])
     X = pd.read_csv(data / "new.csv")
     expected = library.load("m.mercer").decision_function(X)

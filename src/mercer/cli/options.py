@@ -34,11 +34,26 @@ Format = Annotated[
         show_default=False,
     ),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Of text that is not UTF-8, such as windows-1252; UTF-16 is known by its byte order mark.",
+        show_default=False,
+    ),
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="COLUMN", help="A column to leave out. May be repeated.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def reading(**given: str | None) -> dict[str, str]:
+    """Return what `read_table` is told about a source: those of --format and --encoding that were given."""
+    return {name: value for name, value in given.items() if value is not None}
+
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _PART = r"(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h)"

@@ -63,6 +63,7 @@ def predict(
         ),
     ] = False,
     format: options.Format = None,
+    encoding: options.Encoding = None,
     force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object about the run; needs --out FILE.")
@@ -81,8 +82,9 @@ def predict(
             fail(f"--spreadsheet is for CSV and TSV, which spreadsheets open; --out {out} is neither.")
         require_outputs([Output("--out", Path(out))], [model, data], force)
     began = time.perf_counter()
+    reading = options.reading(format=format, encoding=encoding)
     with noted() as notes:
-        rows = _run(model, data, out, what, levels, keep or [], format, spreadsheet)
+        rows = _run(model, data, reading, out, what, levels, keep or [], spreadsheet)
     took = time.perf_counter() - began
     if as_json:
         say_json({"rows": rows, "out": out, "columns": what, "seconds": took, "notes": notes})
@@ -93,11 +95,11 @@ def predict(
 def _run(
     path: str,
     data: str,
+    reading: dict[str, str],
     out: str,
     what: str,
     levels: list[float],
     keep: list[str],
-    format: str | None,
     spreadsheet: bool,
 ) -> int:
     import mercer
@@ -108,7 +110,7 @@ def _run(
     target = mercer.io.facts(path).get("target")
     rows = 0
     with summed(), sink(out, spreadsheet) as write, _counting() as counted:
-        for piece in pieces(data, format):
+        for piece in pieces(data, **reading):
             found = predictions(model, inputs(model, piece, data, target), what, levels)
             write(_columns(piece, keep, data).assign(**found))
             rows += len(piece)

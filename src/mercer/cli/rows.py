@@ -43,11 +43,11 @@ class Examples:
         return found.hexdigest()
 
 
-def read(source: str, format: str | None = None) -> pd.DataFrame:
+def read(source: str, **reading: Any) -> pd.DataFrame:
     """Return the table of a file, or of standard input."""
     from mercer.tables import read_table
 
-    return read_table(source, format=format)
+    return read_table(source, **reading)
 
 
 def name_of(source: str) -> str:
@@ -162,11 +162,11 @@ def _bytes(values: Any) -> bytes:
 ROWS = 20_000  # of a piece: tens of megabytes once it is encoded
 
 
-def pieces(source: str, format: str | None) -> Iterator[pd.DataFrame]:
+def pieces(source: str, **reading: Any) -> Iterator[pd.DataFrame]:
     """Return the pieces of a table."""
     from mercer.tables import read_pieces
 
-    return read_pieces(source, ROWS, format=format)
+    return read_pieces(source, ROWS, **reading)
 
 
 def inputs(model: Any, piece: pd.DataFrame, source: str, target: str | None) -> Any:

@@ -43,11 +43,12 @@ def score(
         typer.Option("--target", "-y", metavar="COLUMN", help="The right answers.", show_default="as at the fit"),
     ] = None,
     format: options.Format = None,
+    encoding: options.Encoding = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict rows whose answers are known, and say how good that is, each number with its standard error."""
     with noted() as notes:
-        found, rows, usual = _scored(model, data, target, format)
+        found, rows, usual = _scored(model, data, options.reading(format=format, encoding=encoding), target)
     if as_json:
         scores = {one.name: {"value": one.value, "error": one.error} for one in found}
         say_json({"rows": rows, "scores": scores, "baseline": usual, "notes": notes})
@@ -61,7 +62,7 @@ def score(
     console.print(output.indented(f"[dim]± is one standard error; {usual}.[/]"))
 
 
-def _scored(path: str, data: str, target: str | None, format: str | None) -> tuple[list[Any], int, str]:
+def _scored(path: str, data: str, reading: dict[str, str], target: str | None) -> tuple[list[Any], int, str]:
     model = mercer.load(path)
     require(model, "prediction")
     facts = mercer.io.facts(path)
@@ -72,7 +73,7 @@ def _scored(path: str, data: str, target: str | None, format: str | None) -> tup
     right, predicted, chances = [], [], []
     what = "proba" if hasattr(model, "predict_proba") else "prediction"
     with summed():
-        for piece in pieces(data, format):
+        for piece in pieces(data, **reading):
             if column in piece.columns and not piece[column].notna().any():
                 continue
             rows = answers(piece, column, classes, data)
@@ -191,6 +192,7 @@ def verify(
     data: options.Data,
     target: options.Target = None,
     format: options.Format = None,
+    encoding: options.Encoding = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Recompute a model's certificate from its training data, in float64, by code that the solver does not share.
@@ -202,7 +204,8 @@ def verify(
         machine = mercer.load(model)
         if not hasattr(machine, "certificate_"):
             fail(f"{model} holds a {type(machine).__name__}, which has no certificate.")
-        X, y, known = _rows(machine, mercer.io.facts(model), data, target, format, model)
+        reading = options.reading(format=format, encoding=encoding)
+        X, y, known = _rows(machine, mercer.io.facts(model), data, reading, target, model)
         claimed: Certificate = machine.certificate_
         verified = claimed.verify(X, y)
     sound = holds(claimed, verified)
@@ -252,11 +255,11 @@ def _compare(claimed: Certificate, verified: Certificate, sound: bool, rows: int
 
 
 def _rows(
-    machine: Any, facts: dict[str, Any], data: str, target: str | None, format: str | None, path: str
+    machine: Any, facts: dict[str, Any], data: str, reading: dict[str, str], target: str | None, path: str
 ) -> tuple[Any, np.ndarray, bool]:
     """Return the training rows, and whether they are known to be those of the fit."""
     column = target or facts.get("target")
-    whole = examples(read(data, format), column, facts.get("task", "auto"), facts.get("dropped", []), data)
+    whole = examples(read(data, **reading), column, facts.get("task", "auto"), facts.get("dropped", []), data)
     if "digest" not in facts:  # saved from Python: whoever calls vouches for the rows
         return inputs(machine, whole.X, data, column), whole.y, False
     train, _ = split(whole, facts["test_size"], facts["seed"])

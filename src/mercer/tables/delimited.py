@@ -19,7 +19,6 @@ _BLOCK = 2**20  # bytes parsed at a time
 _ROW = 2**26  # bytes of the longest row
 _CELL = 2**20  # bytes of the longest quoted cell with line breaks: a quote that is open longer was opened by mistake
 _MERGED_LINES = 8  # lines of a quoted cell from which on it is asked whether they are rows
-_MARK = b"\xef\xbb\xbf"  # with which UTF-8 text may begin
 _SEPARATORS = {"csv": ",;\t|", "tsv": "\t", "txt": ",;\t| "}
 _SEPARATOR_LINES = 50  # lines by which the separator is chosen
 
@@ -62,7 +61,7 @@ def _blocks(source: Source, separator: str, width: int) -> Iterator[tuple[int, b
     held, lines, named = b"", 0, False
     while True:
         more = source.stream.read(max(_BLOCK, len(held)))
-        block = held + more if named else (held + more).removeprefix(_MARK)
+        block = held + more
         end = quotes.end_of_rows(block, lines, last=not more)
         if end == 0 and len(block) > _ROW:
             raise source.wrong(f"line {lines + 1:,} is longer than {_ROW // 2**20} MB. Break the lines after each row")
@@ -152,24 +151,17 @@ def _explained(source: Source, error: Exception, invalid: list[Any], lines: int,
         cells = f"{row.actual_columns:,} cell{'s' * (row.actual_columns != 1)}"
         names = f"the first line names {row.expected_columns:,} columns"
         return source.wrong(f"line {line:,} has {cells} where {names}: {row.text[:60]!r}")
-    try:
-        block.decode()
-    except UnicodeDecodeError as wrong:
-        line = lines + block.count(b"\n", 0, wrong.start) + 1
-        return source.wrong(f"line {line:,} is not UTF-8 text. Save it as UTF-8")
     return source.wrong(f"it cannot be read as text in columns ({error})")
 
 
 def heading(source: Source) -> tuple[str, list[str]]:
     """Return the character between cells, and the names of the columns."""
-    text = source.head.removeprefix(_MARK).decode("utf-8", "replace")  # the head may end within a letter
+    text = source.head.decode("utf-8", "ignore")  # the head may end within a letter
     separator = _separator(text, _SEPARATORS[source.format])
     try:
         names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(row))
     except csv.Error as error:
         raise source.wrong(f"its first line cannot be read as names of columns ({error})") from error
-    if "\ufffd" in "".join(names):
-        raise source.wrong("its first line is not UTF-8 text. Save it as UTF-8")
     called = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
     if all(number(name) == number(name) for name in called):
         raise source.wrong(

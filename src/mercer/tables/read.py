@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _SOURCE = str | os.PathLike[str] | IO[bytes]
 
 
-def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None = None) -> pd.DataFrame:
+def read_table(
+    source: _SOURCE, *, rows: int | None = None, format: str | None = None, encoding: str | None = None
+) -> pd.DataFrame:
     r"""Return a table as a pandas one.
 
     Blanks around cells of text are removed, and "", "?", "NA", "null" and the like are missing. A column of text all of
@@ -40,6 +42,8 @@ def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None =
     format
         "csv", "tsv", "txt" (the separator is found out), "svmlight", "parquet" or "feather"; by the ending of the
         name and the first bytes unless given.
+    encoding
+        Of text that is not UTF-8, such as "windows-1252". A byte order mark, as UTF-16 has it, is seen without it.
 
     Raises
     ------
@@ -57,11 +61,13 @@ def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None =
     """
     if rows is not None and not whole(rows, 1):
         raise ValueError(f"rows={rows!r} must be a whole number >= 1, or None for all.")
-    with opened(source, format) as table:
+    with opened(source, format, encoding) as table:
         return next(_pieces(table, rows))
 
 
-def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = None) -> Iterator[pd.DataFrame]:
+def read_pieces(
+    source: _SOURCE, rows: int = 50_000, *, format: str | None = None, encoding: str | None = None
+) -> Iterator[pd.DataFrame]:
     r"""Yield a table in pieces, so that it may be larger than memory.
 
     Column types are those of each piece: a column may be of whole numbers in one and of text in the next. A
@@ -69,7 +75,7 @@ def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = Non
 
     Parameters
     ----------
-    source, format
+    source, format, encoding
         As for `read_table`.
     rows
         Rows of a piece; the last one may have fewer.
@@ -83,7 +89,7 @@ def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = Non
     """
     if not whole(rows, 1):
         raise ValueError(f"rows={rows!r} must be a whole number >= 1.")
-    with opened(source, format) as table:
+    with opened(source, format, encoding) as table:
         yield from _pieces(table, rows)
 
 
