@@ -82,13 +82,16 @@ def test_the_models_are_better_than_saying_the_usual(buys, spent):
     assert spent[1]["scores"]["R²"]["value"] > 0.7
 
 
-@pytest.mark.parametrize("name", ["people.tsv", "people.csv.gz", "people.parquet", "people.feather", "-"])
+@pytest.mark.parametrize(
+    "name", ["people.tsv", "people.csv.gz", "people.jsonl", "people.xlsx", "people.parquet", "people.feather", "-"]
+)
 def test_every_format_gives_the_same_model(mercer, data, tmp_path, name):
     stdin = (data / "people.csv.gz").read_bytes() if name == "-" else b""
     source = name if name == "-" else data / name
+    sheet = ("--sheet", "People") if name == "people.xlsx" else ()
     models = []
-    for where, put in ((data / "people.csv", b""), (source, stdin)):
-        done = mercer("fit", where, "-y", "spent", *QUICK, "--out", "m.mercer", "--json", stdin=put)
+    for where, put, which in ((data / "people.csv", b"", ()), (source, stdin, sheet)):
+        done = mercer("fit", where, "-y", "spent", *QUICK, "--out", "m.mercer", "--json", *which, stdin=put)
         assert done.returncode == 0, done.stderr
         models.append((json.loads(done.stdout), library.load(tmp_path / "m.mercer")))
     (one, first), (other, second) = models
@@ -122,6 +125,17 @@ def test_an_encoding_is_asked_for_in_every_command_and_not_remembered(mercer, re
         done = mercer(*command, "cp.csv", *asked)
         assert done.returncode == 0, done.stderr
         assert done.stdout == mercer(*command, "utf8.csv").stdout.replace("utf8.csv", "cp.csv")
+
+
+def test_a_sheet_is_named_in_every_command(mercer, refused, data, spent):
+    for command in (("score", spent[0]), ("predict", spent[0]), ("verify", spent[0]), ("check", "RBF(1)")):
+        done = mercer(*command, data / "people.xlsx", "--sheet", "People")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == mercer(*command, data / "people.csv").stdout.replace("people.csv", "people.xlsx")
+        sentence = refused(*command, data / "people.xlsx", "--sheet", "Persons")
+        assert "it has no sheet 'Persons'; its sheets are 'Notes', 'People'." in sentence
+    assert "has no column 'spent'" in refused("score", spent[0], data / "people.xlsx")
+    assert "sheet='People' is for workbooks" in refused("check", "RBF(1)", data / "people.csv", "--sheet", "People")
 
 
 def test_svmlight_has_a_target_without_a_name(mercer, data, tmp_path):

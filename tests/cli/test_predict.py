@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import mercer as library
 
@@ -122,6 +123,21 @@ def test_strange_cells_of_all_pieces_are_noted_once(data, buys, tmp_path, monkey
             "categories that fit has not seen, such as 'king', 'poet'. They count as none of those seen, equally far "
             "from each.\n"
         )
+
+
+def test_columns_that_come_late_are_not_copied_to_a_table_that_has_begun(data, spent, tmp_path, monkeypatch, capsys):
+    from mercer.cli import predict, rows
+
+    monkeypatch.setattr(rows, "ROWS", 7)
+    monkeypatch.setattr("mercer.tables.records.BLOCK", 1000)
+    new = pd.read_csv(data / "new.csv").to_json(orient="records", lines=True)
+    (tmp_path / "new.jsonl").write_text(new + new[:-2] + ', "late": 1}\n')
+    predict.predict(str(spent[0]), str(tmp_path / "new.jsonl"), keep=["age"])
+    assert len(table(capsys.readouterr().out)) == 120
+    with pytest.raises(typer.Exit):
+        predict.predict(str(spent[0]), str(tmp_path / "new.jsonl"), keep=["all"])
+    assert "--keep all: " in (said := capsys.readouterr().err)
+    assert "has other columns after row 112 than before; name those to keep." in said
 
 
 @pytest.mark.parametrize("command", ["predict {model} {new}", "kernels", "fit --help"])

@@ -64,6 +64,7 @@ def predict(
     ] = False,
     format: options.Format = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object about the run; needs --out FILE.")
@@ -82,7 +83,7 @@ def predict(
             fail(f"--spreadsheet is for CSV and TSV, which spreadsheets open; --out {out} is neither.")
         require_outputs([Output("--out", Path(out))], [model, data], force)
     began = time.perf_counter()
-    reading = options.reading(format=format, encoding=encoding)
+    reading = options.reading(format=format, encoding=encoding, sheet=sheet)
     with noted() as notes:
         rows = _run(model, data, reading, out, what, levels, keep or [], spreadsheet)
     took = time.perf_counter() - began
@@ -108,11 +109,15 @@ def _run(
     model = mercer.load(path)
     require(model, what)
     target = mercer.io.facts(path).get("target")
-    rows = 0
+    rows, names = 0, None
     with summed(), sink(out, spreadsheet) as write, _counting() as counted:
         for piece in pieces(data, **reading):
             found = predictions(model, inputs(model, piece, data, target), what, levels)
-            write(_columns(piece, keep, data).assign(**found))
+            kept = _columns(piece, keep, data)
+            if names not in (None, list(kept.columns)):  # JSON lines need not all have the same names
+                fail(f"--keep all: {data} has other columns after row {rows:,} than before; name those to keep.")
+            names = list(kept.columns)
+            write(kept.assign(**found))
             rows += len(piece)
             counted(rows)
     return rows

@@ -44,11 +44,14 @@ def score(
     ] = None,
     format: options.Format = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict rows whose answers are known, and say how good that is, each number with its standard error."""
     with noted() as notes:
-        found, rows, usual = _scored(model, data, options.reading(format=format, encoding=encoding), target)
+        found, rows, usual = _scored(
+            model, data, options.reading(format=format, encoding=encoding, sheet=sheet), target
+        )
     if as_json:
         scores = {one.name: {"value": one.value, "error": one.error} for one in found}
         say_json({"rows": rows, "scores": scores, "baseline": usual, "notes": notes})
@@ -193,6 +196,7 @@ def verify(
     target: options.Target = None,
     format: options.Format = None,
     encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Recompute a model's certificate from its training data, in float64, by code that the solver does not share.
@@ -204,7 +208,7 @@ def verify(
         machine = mercer.load(model)
         if not hasattr(machine, "certificate_"):
             fail(f"{model} holds a {type(machine).__name__}, which has no certificate.")
-        reading = options.reading(format=format, encoding=encoding)
+        reading = options.reading(format=format, encoding=encoding, sheet=sheet)
         X, y, known = _rows(machine, mercer.io.facts(model), data, reading, target, model)
         claimed: Certificate = machine.certificate_
         verified = claimed.verify(X, y)

@@ -10,13 +10,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mercer.tables.cells import MISSING, number
-from mercer.tables.source import Source
+from mercer.tables.source import ROW, Source
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK = 2**20  # bytes parsed at a time
-_ROW = 2**26  # bytes of the longest row
+BLOCK = 2**20  # bytes parsed at a time
 _CELL = 2**20  # bytes of the longest quoted cell with line breaks: a quote that is open longer was opened by mistake
 _MERGED_LINES = 8  # lines of a quoted cell from which on it is asked whether they are rows
 _SEPARATORS = {"csv": ",;\t|", "tsv": "\t", "txt": ",;\t| "}
@@ -60,11 +59,11 @@ def _blocks(source: Source, separator: str, width: int) -> Iterator[tuple[int, b
     quotes = _Quotes(source, separator, width)
     held, lines, named = b"", 0, False
     while True:
-        more = source.stream.read(max(_BLOCK, len(held)))
+        more = source.stream.read(max(BLOCK, len(held)))
         block = held + more
         end = quotes.end_of_rows(block, lines, last=not more)
-        if end == 0 and len(block) > _ROW:
-            raise source.wrong(f"line {lines + 1:,} is longer than {_ROW // 2**20} MB. Break the lines after each row")
+        if end == 0 and len(block) > ROW:
+            raise source.too_long(lines + 1)
         start = 0
         if not named:
             names = quotes.first_row.match(b"\n" + block[:end])
@@ -162,13 +161,18 @@ def heading(source: Source) -> tuple[str, list[str]]:
         names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(row))
     except csv.Error as error:
         raise source.wrong(f"its first line cannot be read as names of columns ({error})") from error
-    called = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
+    return separator, column_names(source, names)
+
+
+def column_names(source: Source, first: list[str]) -> list[str]:
+    """Return the names of the columns that a first line has, numbered where there is none."""
+    called = [name.strip() or f"column {i}" for i, name in enumerate(first, 1)]
     if all(number(name) == number(name) for name in called):
         raise source.wrong(
             "its first line holds numbers only, so that its columns have no names. Put a line with names before it"
         )
     source.require_distinct(called)
-    return separator, called
+    return called
 
 
 def _separator(text: str, candidates: str) -> str:
@@ -186,7 +190,7 @@ def _separator(text: str, candidates: str) -> str:
     return best
 
 
-def typed_text(table: Any, semicolons: bool) -> pd.DataFrame:
+def typed_text(table: Any, semicolons: bool = False) -> pd.DataFrame:
     """Return columns of texts as columns of numbers, where all of their cells are, and of texts.
 
     Parameters

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import IO, Any
 
-FORMATS = ("csv", "tsv", "txt", "svmlight", "parquet", "feather")
+FORMATS = ("csv", "tsv", "txt", "jsonl", "xlsx", "svmlight", "parquet", "feather")
 
 _ENDINGS = {
     "csv": "csv",
@@ -25,6 +25,11 @@ _ENDINGS = {
     "tab": "tsv",
     "txt": "txt",
     "data": "txt",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "jsonl",
+    "xlsx": "xlsx",
+    "xlsm": "xlsx",
     "parquet": "parquet",
     "pq": "parquet",
     "feather": "feather",
@@ -34,11 +39,13 @@ _ENDINGS = {
     "libsvm": "svmlight",
 }
 _COMPRESSED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
-_BINARY = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}
+_BINARY = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather", b"PK\x03\x04": "xlsx"}
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)  # what reading a damaged or vanishing file raises
 _HEAD = 2**18  # bytes that are looked at before anything is read
-_LONGEST_HEAD = 2**26  # bytes that are looked at for the end of the first line
+ROW = 2**26  # bytes of the longest row
+_JSON = re.compile(rb"\s*\{\s*[\"}]")
 _SVMLIGHT = re.compile(rb"\s*[+-]?[\d.]+(e[+-]?\d+)?(\s+qid:\d+)?(\s+\d+:[^\s:]+)+\s*(#.*)?", re.IGNORECASE)
 
 
@@ -94,6 +101,10 @@ class Source:
         """Return the error that says what is wrong with this table."""
         return TableError(f"{self.called}: {what}.")
 
+    def too_long(self, line: int) -> TableError:
+        """Return the error for a line that is longer than a row may be."""
+        return self.wrong(f"line {line:,} is longer than {ROW // 2**20} MB. Break the lines after each row")
+
     def require_distinct(self, names: list[str]) -> None:
         """Raise unless all columns have names of their own."""
         if len(set(names)) < len(names):
@@ -109,7 +120,11 @@ class Source:
         binary = next((kind for magic, kind in _BINARY.items() if self.head.startswith(magic)), None)
         if binary is not None and said not in (binary, None):
             raise self.wrong(f"it is a file of {binary}, not of {said}. Pass format={binary!r}")
-        if binary is None and said in ("parquet", "feather") and self.head:
+        if self.head.startswith(_OLD_EXCEL):
+            raise self.wrong(
+                "it is a workbook of an old Excel, or has a password. Save it as .xlsx, without a password"
+            )
+        if binary is None and said in _BINARY.values() and self.head:
             raise self.wrong(f"it is no file of {said}, though its name or `format` says so. Pass the right format")
         return binary
 
@@ -121,7 +136,7 @@ class Source:
             self.stream = _stream(self._recoded(self.stream, _MARKS.get(mark, encoding or "utf-8"), bool(mark)))
         size = _HEAD
         self.head, self.stream = _ahead(self.stream, size)
-        while len(self.head) == size < _LONGEST_HEAD and b"\n" not in self.head.lstrip() and b"\x00" not in self.head:
+        while len(self.head) == size < ROW and b"\n" not in self.head.lstrip() and b"\x00" not in self.head:
             size *= 4
             self.head, self.stream = _ahead(self.stream, size)
 
@@ -156,12 +171,11 @@ class Source:
         if b"\x00" in self.head:
             raise self.wrong("it is no text and no format known here; known are " + ", ".join(FORMATS))
         lines = (line for line in self.head.split(b"\n") if line.strip() and not line.startswith(b"#"))
-        pairs = _SVMLIGHT.fullmatch(next(lines, b"").rstrip(b"\r")) is not None
-        if pairs and said in ("csv", "tsv"):
-            raise self.wrong(f"it is a file of svmlight, not of {said}. Pass format='svmlight'")
-        if said in (None, "txt"):
-            return "svmlight" if pairs else "txt"
-        return said
+        first = next(lines, b"").rstrip(b"\r")
+        seen = "svmlight" if _SVMLIGHT.fullmatch(first) else "jsonl" if _JSON.match(first) else None
+        if seen and said in ("csv", "tsv"):
+            raise self.wrong(f"it is a file of {seen}, not of {said}. Pass format={seen!r}")
+        return (seen or "txt") if said in (None, "txt") else said
 
 
 @contextmanager
