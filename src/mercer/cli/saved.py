@@ -48,10 +48,9 @@ def score(
     as_json: options.AsJson = False,
 ) -> None:
     """Predict rows whose answers are known, and say how good that is, each number with its standard error."""
+    reading = options.reading(format=format, encoding=encoding, sheet=sheet)
     with noted() as notes:
-        found, rows, usual = _scored(
-            model, data, options.reading(format=format, encoding=encoding, sheet=sheet), target
-        )
+        found, rows, usual = _scored(model, data, reading, target)
     if as_json:
         scores = {one.name: {"value": one.value, "error": one.error} for one in found}
         say_json({"rows": rows, "scores": scores, "baseline": usual, "notes": notes})
@@ -80,18 +79,18 @@ def _scored(path: str, data: str, reading: dict[str, str], target: str | None) -
             if column in piece.columns and not piece[column].notna().any():
                 continue
             rows = answers(piece, column, classes, data)
-            found = predictions(model, inputs(model, rows.X, data, None), what, [])
+            said = predictions(model, inputs(model, rows.X, data, None), what, [])
             right.append(rows.y)
-            predicted.append(found.pop("prediction"))
-            if found:
-                chances.append(np.column_stack(list(found.values())).astype(np.float32))
+            predicted.append(said.pop("prediction"))
+            if said:
+                chances.append(np.column_stack(list(said.values())).astype(np.float32))
     if not right:
         fail(f"{data} has no row with a value of {column!r}: there is nothing to score.")
-    y, said = np.concatenate(right), np.concatenate(predicted)
+    y, found = np.concatenate(right), np.concatenate(predicted)
     if classes is None:
-        return regression(y, said), len(y), baseline(y, "regress")
+        return regression(y, found), len(y), baseline(y, "regress")
     whole = np.concatenate(chances).astype(float) if chances else None
-    return classification(y, said, classes, whole), len(y), baseline(y, "classify")
+    return classification(y, found, classes, whole), len(y), baseline(y, "classify")
 
 
 # -- what a file holds -----------------------------------------------------------------------------------

@@ -183,10 +183,10 @@ def encode_categories(state: dict[str, Any], series: pd.Series) -> tuple[np.ndar
     """
     codes, called = names(series)
     kept: list[str] = state["kept"]
-    tells = "rare" in state or not state["other"]  # a file of an older version may not know what was rare
-    seen = {*kept, *state.get("rare", [])}
-    new = np.array([*(tells and c not in seen for c in called), False])
-    unseen, rows = [c for c, is_new in zip(called, new) if is_new], int(new[codes].sum())
+    # A file of an older version does not tell which were rare: then nothing is said to be new.
+    seen = {*kept, *state.get("rare", called if state["other"] else [])}
+    unseen = [c for c in called if c not in seen]
+    rows = int(np.array([*(c not in seen for c in called), False])[codes].sum())
     place = {k: i for i, k in enumerate(kept)}
     other = len(kept) if state["other"] else -1
     last = len(kept) + state["other"] if state["missing"] else -1

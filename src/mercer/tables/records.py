@@ -7,7 +7,7 @@ import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, time, timedelta
 from itertools import count, islice
 from typing import IO, Any
 
@@ -148,9 +148,11 @@ def _sheet_rows(source: Source, sheet: Any) -> Iterator[tuple[int, list[str | No
 
 def _shown(value: Any) -> str | None:
     """Return a cell as a CSV file would have it, None where it is empty."""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
     if isinstance(value, timedelta):
         value = value.total_seconds()
-    return None if value is None else str(value).strip().removesuffix(" 00:00:00") or None
+    return None if value is None else str(value).strip() or None
 
 
 @contextmanager
@@ -164,4 +166,6 @@ def _reading(source: Source) -> Iterator[None]:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        raise source.wrong(f"it cannot be read as a workbook of Excel ({why:.100}). Save the sheet as CSV") from error
+        raise source.wrong(
+            f"it cannot be read as a workbook of Excel ({why:.100}). Save it again, or as CSV"
+        ) from error

@@ -155,12 +155,8 @@ class Source:
                     f"line {lines:,} is not {encoding}: it holds the byte 0x{error.object[error.start]:02X}. "
                     + ("It may be cut off or damaged; copy it again" if marked else remedy)
                 ) from error
-            except (
-                UnicodeError
-            ) as error:  # of codecs that know no places, and of UTF-16 whose order of bytes is not said
-                raise self.wrong(
-                    f"it cannot be read as {encoding} ({error}). Say another, such as utf-16-le"
-                ) from error
+            except UnicodeError as error:  # UTF-16 without a mark, among others
+                raise self.wrong(f"it cannot be read as {encoding} ({error}). Say another, as utf-16-le") from error
             lines += text.count("\n")
             yield text.encode("utf-8", "replace")
             if not data:
