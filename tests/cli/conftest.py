@@ -106,6 +106,11 @@ def data(tmp_path_factory):
         table.to_csv(file, index=False)
     table.to_parquet(folder / "people.parquet")
     table.to_feather(folder / "people.feather")
+    lines = [json.dumps({k: v for k, v in row.items() if v == v}) for row in table.to_dict("records")]
+    (folder / "people.jsonl").write_text("\n".join(lines))
+    with pd.ExcelWriter(folder / "people.xlsx") as book:
+        pd.DataFrame({"note": ["of 2020"]}).to_excel(book, sheet_name="Notes", index=False)
+        table.to_excel(book, sheet_name="People", index=False)
     people(60, seed=1).to_csv(folder / "new.csv", index=False)
     numbers = np.random.default_rng(2).normal(size=(80, 4)).round(3)
     dump_svmlight_file(numbers, (numbers[:, 0] > 0) * 2 - 1, str(folder / "signs.svm"), zero_based=False)

@@ -82,13 +82,16 @@ def test_the_models_are_better_than_saying_the_usual(buys, spent):
     assert spent[1]["scores"]["R²"]["value"] > 0.7
 
 
-@pytest.mark.parametrize("name", ["people.tsv", "people.csv.gz", "people.parquet", "people.feather", "-"])
+@pytest.mark.parametrize(
+    "name", ["people.tsv", "people.csv.gz", "people.jsonl", "people.xlsx", "people.parquet", "people.feather", "-"]
+)
 def test_every_format_gives_the_same_model(mercer, data, tmp_path, name):
     stdin = (data / "people.csv.gz").read_bytes() if name == "-" else b""
     source = name if name == "-" else data / name
+    sheet = ("--sheet", "People") if name == "people.xlsx" else ()
     models = []
-    for where, put in ((data / "people.csv", b""), (source, stdin)):
-        done = mercer("fit", where, "-y", "spent", *QUICK, "--out", "m.mercer", "--json", stdin=put)
+    for where, put, which in ((data / "people.csv", b"", ()), (source, stdin, sheet)):
+        done = mercer("fit", where, "-y", "spent", *QUICK, "--out", "m.mercer", "--json", *which, stdin=put)
         assert done.returncode == 0, done.stderr
         models.append((json.loads(done.stdout), library.load(tmp_path / "m.mercer")))
     (one, first), (other, second) = models
@@ -96,6 +99,43 @@ def test_every_format_gives_the_same_model(mercer, data, tmp_path, name):
     assert one["scores"] == other["scores"]
     X = pd.read_csv(data / "new.csv")
     assert np.array_equal(first.predict(X), second.predict(X))
+
+
+def test_an_encoding_is_asked_for_in_every_command_and_not_remembered(mercer, refused, data, tmp_path):
+    table = pd.read_csv(data / "people.csv").replace({"job": {"smith": "orfèvre"}})
+    files = {"utf8.csv": "utf-8", "marked.csv": "utf-8-sig", "utf16.csv": "utf-16", "cp.csv": "windows-1252"}
+    for name, encoding in files.items():
+        table.to_csv(tmp_path / name, index=False, encoding=encoding)
+    asked = ("--encoding", "windows-1252")
+    digests = set()
+    for name in files:
+        fit = ("fit", name, "-y", "spent", *QUICK, "--test-size", "0", "--out", "m.mercer", "--json")
+        if name == "cp.csv":
+            refused(*fit)
+        done = mercer(*fit, *(asked if name == "cp.csv" else ()))
+        assert done.returncode == 0, done.stderr
+        digests.add(json.loads(done.stdout)["digest"])
+    assert len(digests) == 1
+    line = 2 + table["job"].tolist().index("orfèvre")
+    for command in (("score", "m.mercer"), ("predict", "m.mercer"), ("verify", "m.mercer"), ("check", "RBF(1)")):
+        assert refused(*command, "cp.csv") == (
+            f"mercer: 'cp.csv': line {line} is not utf-8: it holds the byte 0xE8. Say its encoding, as in "
+            "--encoding windows-1252 (encoding='windows-1252' in Python).\n"
+        )
+        done = mercer(*command, "cp.csv", *asked)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == mercer(*command, "utf8.csv").stdout.replace("utf8.csv", "cp.csv")
+
+
+def test_a_sheet_is_named_in_every_command(mercer, refused, data, spent):
+    for command in (("score", spent[0]), ("predict", spent[0]), ("verify", spent[0]), ("check", "RBF(1)")):
+        done = mercer(*command, data / "people.xlsx", "--sheet", "People")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == mercer(*command, data / "people.csv").stdout.replace("people.csv", "people.xlsx")
+        sentence = refused(*command, data / "people.xlsx", "--sheet", "Persons")
+        assert "it has no sheet 'Persons'; its sheets are 'Notes', 'People'." in sentence
+    assert "has no column 'spent'" in refused("score", spent[0], data / "people.xlsx")
+    assert "sheet='People' is for workbooks" in refused("check", "RBF(1)", data / "people.csv", "--sheet", "People")
 
 
 def test_svmlight_has_a_target_without_a_name(mercer, data, tmp_path):
@@ -164,7 +204,9 @@ def test_the_program_in_the_report_does_the_same(mercer, data, tmp_path, monkeyp
     from mercer.cli.training import Settings, train
 
     monkeypatch.chdir(tmp_path)
-    settings = Settings(str(data / "people.csv"), "buys", kernels=[library.RBF(2.0)], out=tmp_path / "m.mercer")
+    pd.read_csv(data / "people.csv").to_csv("people.data", index=False, encoding="utf-16-le")
+    settings = Settings("people.data", "buys", kernels=[library.RBF(2.0)], out=tmp_path / "m.mercer")
+    settings.reading = {"format": "csv", "encoding": "utf-16-le"}
     made = train(settings, Teller(None), [])
     X = pd.read_csv(data / "new.csv")
     expected = library.load("m.mercer").decision_function(X)
@@ -334,7 +376,6 @@ HOSTILE = {
     "lower case, N and other letters": changed(**{GENE: ["acgtnnacgtac", "ACGTNNNN", "XYZ Q", "a"]}),
     "longer than in training": changed(**{GENE: "ACGTTATAATGC" * 60}),
     "lines, quotes and other alphabets": changed(**{NOTE: 'márgin ☃ "日本", and\nmore'}),
-    "categories never seen": changed(town=["Paris", "Rome", None, "Delft"]),
     "one row": changed().head(1),
     "other columns in another order": changed(other=1.0)[changed(other=1.0).columns[::-1]],
 }
@@ -349,6 +390,14 @@ def test_hostile_rows_are_predicted(mixed, server, tmp_path, rows):
     assert len(found) == len(rows)
     assert np.isfinite(found["probability_keep"]).all()
     assert "note" not in done.stderr.replace(NOTE, "")  # nothing that a reader must be told
+
+
+def test_categories_of_test_rows_that_the_fit_has_not_seen_are_noted_once(mercer, data, tmp_path):
+    pd.read_csv(data / "new.csv").assign(job="poet").to_csv(tmp_path / "test.csv", index=False)
+    done = mercer("fit", data / "people.csv", "-y", "buys", "--test", "test.csv", *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("'job': 60 rows have categories that fit has not seen, such as 'poet'") == 1
+    assert sum("'job'" in note for note in json.loads(done.stdout)["notes"]) == 1
 
 
 def test_levels_never_declared_are_said_to_be_missing(mixed, server, tmp_path):

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import mercer as library
 
@@ -86,6 +87,10 @@ def test_what_the_data_may_lack_and_have(mercer, data, spent, tmp_path):
     strange.to_csv(tmp_path / "strange.csv", index=False)
     done = mercer("predict", spent[0], "strange.csv")
     assert done.returncode == 0, done.stderr
+    assert done.stderr == (
+        "note: 'job': 30 rows have categories that fit has not seen, such as 'astronaut'. They count as none of those "
+        "seen, equally far from each.\n"
+    )
     assert np.isfinite(table(done.stdout)["prediction"]).all()
     wrong = new.assign(age=["old"] + ["30"] * 59)
     wrong.to_csv(tmp_path / "wrong.csv", index=False)
@@ -103,6 +108,36 @@ def test_pieces_give_what_the_whole_gives(data, buys, monkeypatch, capsys):
     found = table(capsys.readouterr().out)
     X = pd.read_csv(data / "new.csv")
     assert np.allclose(found.iloc[:, 1:].to_numpy(), library.load(buys[0]).predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_strange_cells_of_all_pieces_are_noted_once(data, buys, tmp_path, monkeypatch, capsys):
+    from mercer.cli import predict, rows, saved
+
+    monkeypatch.setattr(rows, "ROWS", 7)
+    table = pd.read_csv(data / "new.csv").assign(job=["smith", "poet", "king"] * 20)
+    table.assign(age=["old"] + ["30"] * 50 + ["young"] * 9).to_csv(tmp_path / "new.csv", index=False)
+    for run in (lambda path, new: predict.predict(path, new, proba=True), saved.score):
+        run(str(buys[0]), str(tmp_path / "new.csv"))
+        assert capsys.readouterr().err == (
+            "note: 'age': 10 cells are no numbers, such as 'old', 'young'. They count as missing. 'job': 40 rows have "
+            "categories that fit has not seen, such as 'king', 'poet'. They count as none of those seen, equally far "
+            "from each.\n"
+        )
+
+
+def test_columns_that_come_late_are_not_copied_to_a_table_that_has_begun(data, spent, tmp_path, monkeypatch, capsys):
+    from mercer.cli import predict, rows
+
+    monkeypatch.setattr(rows, "ROWS", 7)
+    monkeypatch.setattr("mercer.tables.records.BLOCK", 1000)
+    new = pd.read_csv(data / "new.csv").to_json(orient="records", lines=True)
+    (tmp_path / "new.jsonl").write_text(new + new[:-2] + ', "late": 1}\n')
+    predict.predict(str(spent[0]), str(tmp_path / "new.jsonl"), keep=["age"])
+    assert len(table(capsys.readouterr().out)) == 120
+    with pytest.raises(typer.Exit):
+        predict.predict(str(spent[0]), str(tmp_path / "new.jsonl"), keep=["all"])
+    assert "--keep all: " in (said := capsys.readouterr().err)
+    assert "has other columns after row 112 than before; name those to keep." in said
 
 
 @pytest.mark.parametrize("command", ["predict {model} {new}", "kernels", "fit --help"])

@@ -66,6 +66,7 @@ NAN = {"float": "nan"}
         ("price", "said", ["x"], "a column has a name and a sentence"),
         ("hue", "kept", [1, 2, 3], "categories of column 'hue' are texts"),
         ("hue", "kept", ["red"] * 40, "column 'hue' became as many as its kind makes"),
+        ("hue", "rare", [1], "categories of column 'hue' are texts"),
         ("hue", "scale", True, "scale of column 'hue' is a number that serves"),
         ("day", "parts", ["century"], "parts of column 'day' are time, season"),
         ("day", "format", 7, "the format of column 'day' is a text"),

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from checks import assert_no_fault
 from mercer import RBF
 from mercer.tables import TableEncoder
+from mercer.tables.cells import StrangeCells
 from strings_table import notes
 
 ROOT2 = 2**0.5
@@ -93,6 +94,15 @@ def test_what_is_learned_is_plain_and_complete(table):
 
 
 @settings(max_examples=40)
+@given(frames())
+def test_what_fit_has_seen_is_never_said_to_be_new(table):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        TableEncoder().fit_transform(table)
+    assert not [warning for warning in said if "fit has not seen" in str(warning.message)]
+
+
+@settings(max_examples=40)
 @given(frames(), frames())
 def test_any_table_of_these_columns_can_be_encoded(table, other):
     encoder = TableEncoder().fit(table)
@@ -162,6 +172,13 @@ def test_missing_at_prediction_only():
     assert found[0, 1:].tolist() == [0, 0, 0, 0]  # no category, and in the middle between u and v
 
 
+@pytest.mark.parametrize("value", [1484705, 3.14159, "$5", "1,200.50"])
+def test_one_number_and_missing_are_as_far_apart_as_two_categories(value):
+    table = pd.DataFrame({"v": [value, None] * 10, "w": np.arange(20)})
+    found = TableEncoder().fit_transform(table)[:, 0]
+    assert found == pytest.approx(np.array([-1, 1] * 10) / ROOT2)
+
+
 def test_two_numbers_are_as_far_apart_as_two_categories():
     table = pd.DataFrame({"n": [0, 1, 0, 0], "t": ["u", "v", "u", "u"], "b": [False, True, False, False]})
     encoder = TableEncoder(category_scale=3.0).fit(table)
@@ -213,14 +230,70 @@ def test_rare_categories_share_a_column():
     encoder = TableEncoder().fit(table)
     assert encoder.get_feature_names_out().tolist() == ["v=a", "v=b", "v other"]
     assert "one column each for 2, and one for the 3 rarest (6 rows)" in encoder.treatment_[0].said
-    assert encoder.transform(pd.DataFrame({"v": ["d", "never seen"]})).tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert quietly(encoder.transform, pd.DataFrame({"v": ["d", "never seen"]})).tolist() == [[0, 0, 1], [0, 0, 1]]
     assert TableEncoder(min_rows=1).fit(table).transform(table).shape[1] == 5
     assert TableEncoder(min_rows=1, max_categories=3).fit(table).get_feature_names_out()[-1] == "v other"
 
 
 def test_unseen_categories_without_others_are_zeros():
     encoder = TableEncoder().fit(pd.DataFrame({"v": ["a", "b", "c"] * 10}))
-    assert encoder.transform(pd.DataFrame({"v": ["z", "a", None]})).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    found = quietly(encoder.transform, pd.DataFrame({"v": ["z", "a", None]}))
+    assert found.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("seen", "treated"),
+    [
+        (["Delft"] * 20 + ["Gouda"] * 20 + ["Urk", "Veere"], "other, as rare ones do"),
+        (["Delft"] * 41 + ["Urk", "Veere"], "other, as rare ones do"),
+        (["Delft", "Gouda", "Urk"] * 14, "none of those seen, equally far from each"),
+        (["Delft", "Gouda"] * 21, "neither value, halfway between the two"),
+        (["Delft", None] * 21, "neither value, halfway between the two"),
+    ],
+)
+def test_unseen_categories_are_said_with_column_rows_values_and_treatment(seen, treated):
+    encoder = TableEncoder().fit(pd.DataFrame({"town": seen, "x": np.arange(len(seen)) / 3}))
+    new = ["Paris", seen[-1], "Rome", None, " Paris ", "Oslo", "Bonn"]
+    with pytest.warns(StrangeCells) as said:
+        found = encoder.transform(pd.DataFrame({"town": new, "x": 1.0}))[:, :-1]
+    assert [str(warning.message) for warning in said] == [
+        "'town': 5 rows have categories that fit has not seen, such as 'Bonn', 'Oslo', 'Paris'. "
+        f"They count as {treated}."
+    ]
+    with pytest.warns(
+        UserWarning, match=r"^'town': 1 row has a category that fit has not seen, such as '7'\. It counts"
+    ):
+        encoder.transform(pd.DataFrame({"town": [7.0, seen[0]], "x": 1.0}))
+    known = quietly(encoder.transform, pd.DataFrame({"town": [v for v in dict.fromkeys(seen) if v], "x": 1.0}))[:, :-1]
+    if "other" in treated:
+        assert np.array_equal(found[0], known[-1])
+    else:
+        apart = np.linalg.norm(known - found[0], axis=1)
+        assert apart == pytest.approx(np.full(len(known), apart[0]))
+
+
+def test_strange_cells_of_pieces_add_up():
+    encoder = TableEncoder().fit(pd.DataFrame({"job": ["a", "b", "c"] * 9, "age": range(27)}))
+    table = pd.DataFrame({"job": ["z", "a", None, "y", "z"] * 3, "age": ["old", *"12345678", None, "young", *"1234"]})
+
+    def said(part):
+        with pytest.warns(StrangeCells) as caught:
+            encoder.transform(part)
+        return caught[0].message
+
+    assert str(said(table[:2]) + said(table[2:9]) + said(table[9:])) == (
+        "'job': 9 rows have categories that fit has not seen, such as 'z', 'y'. They count as none of those seen, "
+        "equally far from each. 'age': 2 cells are no numbers, such as 'old', 'young'. They count as missing."
+    )
+
+
+def test_an_encoder_of_an_older_file_that_does_not_know_rare_categories_says_nothing():
+    encoder = TableEncoder().fit(pd.DataFrame({"town": ["Delft"] * 60 + ["Gouda"] * 38 + ["Urk", "Veere"]}))
+    for column in encoder.columns_:
+        del column["rare"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert encoder.transform(pd.DataFrame({"town": ["Urk", "Paris"]})).tolist() == [[0, 0, 1], [0, 0, 1]]
 
 
 def test_missing_is_a_category():

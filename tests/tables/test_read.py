@@ -188,6 +188,45 @@ def test_pieces_of_numbers_are_the_whole_to_the_last_bit(values, size):
     same(pd.concat(list(read_pieces(io.BytesIO(data), size))), table)
 
 
+# -- encodings --------------------------------------------------------------------------------------------
+
+NOTES = pd.DataFrame({"größe": np.arange(70_000), "prijs": ["€ 5", "naïve", 'š, "ž"'] + ["x"] * 69_997})
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("encoding", "asked"),
+    [
+        ("utf-8-sig", None),
+        ("utf-16", None),
+        ("utf-16-be", None),
+        ("utf-16-le", "utf-16-le"),
+        ("windows-1252", "windows-1252"),
+        ("windows-1252", "cp1252"),
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "windows-1252"),  # the mark knows better
+    ],
+)
+def test_a_table_is_the_same_in_any_encoding(tmp_path, encoding, asked, packing):
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    data = (mark + NOTES.to_csv(index=False)).encode(encoding)
+    (tmp_path / f"table.csv{packing}").write_bytes(PACKING[packing](data))
+    same(read_table(tmp_path / f"table.csv{packing}", encoding=asked), NOTES)
+    same(pd.concat(list(read_pieces(tmp_path / f"table.csv{packing}", 30_000, encoding=asked))), NOTES)
+
+
+def test_svmlight_may_have_a_mark_and_an_encoding():
+    same(read("1 1:2\n-1 1:3\n".encode("utf-16")), read(b"1 1:2\n-1 1:3\n"))
+
+
+@given(st.binary(max_size=40), st.sampled_from([None, "windows-1252", "utf-16", "utf-7", "unicode_escape", "idna"]))
+def test_any_bytes_in_any_encoding_are_a_table_or_an_error(data, encoding):
+    try:
+        read(b"a,b\n1," + data, encoding=encoding)
+    except TableError as error:
+        assert str(error).endswith(".")  # noqa: PT017 - most bytes are a table
+
+
 # -- what is wrong ----------------------------------------------------------------------------------------
 
 
@@ -210,9 +249,19 @@ LONG = sample(5000).to_csv(index=False).encode()
         (b"a,b", {}, "it has names of columns, but no rows"),
         (b"a,b\n1,2\n3\n", {"format": "csv"}, "line 3 has 1 cell where the first line names 2 columns: '3'"),
         (b"a,b\n1,2\n3,4\n5,6,7\n", {}, "line 4 has 3 cells where the first line names 2 columns: '5,6,7'"),
-        (b"a,b\n1,2\n3,\xff\n", {}, "line 3 is not UTF-8 text"),
-        (b"\xe9t\xe9,b\n1,2\n", {}, "its first line is not UTF-8 text"),
-        ("a,b\n1,2\n".encode("utf-16"), {}, "it is UTF-16 text. Save it as UTF-8"),
+        (b"a,b\n1,2\n3,\xff\n", {}, "line 3 is not utf-8: it holds the byte 0xFF. Say its encoding, as in --encoding"),
+        (b"\xe9t\xe9,b\n1,2\n", {}, "line 1 is not utf-8: it holds the byte 0xE9"),
+        (
+            b"a,b\n1,2\n3,\x81\n",
+            {"encoding": "cp1252"},
+            "line 3 is not cp1252: it holds the byte 0x81. Say its encoding, "
+            "as in --encoding latin-1 (encoding='latin-1' in Python)",
+        ),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], {}, "line 2 is not utf-16-le: it holds the byte 0x0A. It may be cut off"),
+        (b"a,b\n1,2\n", {"encoding": "utf-9"}, "encoding='utf-9' is not known. Say windows-1252, latin-1, utf-16-le"),
+        (b"a,b\n1,2\n", {"encoding": "zip"}, "encoding='zip' is not known"),
+        (b"a,b\n1,2\n", {"encoding": "utf-16"}, "it cannot be read as utf-16 (UTF-16 stream does not start with BOM)"),
+        (b"\x89PNG\r\n\x00\x00", {"encoding": "latin-1"}, "it is no text and no format known here"),
         (b'a,b\n1,"x\n2,y\n', {}, 'line 2 opens a quote (") that is not closed'),
         (b'a,b\n1,"x\n' + b"2,y\n" * 2**21, {}, 'line 2 opens a quote (") that is not closed'),
         (b"a,a\n1,2\n", {}, "two columns are called 'a'"),
@@ -282,8 +331,14 @@ def test_lines_in_errors_are_those_of_the_file():
     text = b'a,b\n\n1,"x\ny"\n\n2,z\n3\n'
     with pytest.raises(TableError, match="line 7 has 1 cell where the first line names 2 columns: '3'"):
         read(text)
-    with pytest.raises(TableError, match="line 5 is not UTF-8 text"):
+    with pytest.raises(TableError, match="line 5 is not utf-8"):
         read(b'a,b\n\n1,"x\ny"\n2,\xff\n')
+    for encoding in ("utf-8", "utf-16"):
+        data = ("a,b\n" + "1,é\n" * 500_000).encode(encoding) + (
+            b"\xff\n" if encoding == "utf-8" else b"\x00\xdc\x0a\x00"
+        )
+        with pytest.raises(TableError, match="line 500,002 is not utf-"):
+            list(read_pieces(io.BytesIO(data)))
 
 
 def test_forty_thousand_columns_are_read():

@@ -79,6 +79,8 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the split and of the search.")] = 0,
     format: options.Format = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     force: Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -107,7 +109,7 @@ def fit(
         drop=drop or [],
         search_rows=search_rows,
         seed=seed,
-        format=format,
+        reading=options.reading(format=format, encoding=encoding, sheet=sheet),
         command=sys.argv[1:],
     )
     with noted() as notes:

@@ -193,6 +193,8 @@ def check(
         bool, typer.Option("--raw", help="Compare the columns as they are, not standardised and one-hot.")
     ] = False,
     format: options.Format = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say whether a kernel is symmetric and positive semidefinite on the rows of a table, with proof or witness.
@@ -205,7 +207,7 @@ def check(
     made = kernel_named(kernel)
     made = made() if isinstance(made, type) else made
     with noted():
-        frame = read_table(data, rows=rows, format=format)
+        frame = read_table(data, rows=rows, format=format, encoding=encoding, sheet=sheet)
         require_columns(drop or [], data, frame.columns, " to drop")
         frame = frame.drop(columns=drop or [])
         shape = f"{count(len(frame), 'row')}, {count(frame.shape[1], 'column')}"

@@ -18,7 +18,7 @@ from mercer.cli import leave
 from mercer.cli.output import fail
 from mercer.machine.files import placed
 
-SOURCES = "CSV, TSV, Parquet, Feather or svmlight, also gzipped; - for standard input"
+SOURCES = "CSV, TSV, JSON lines, Excel, Parquet, Feather or svmlight, also gzipped; - for standard input"
 
 Data = Annotated[str, typer.Argument(metavar="DATA", help=f"The table: {SOURCES}.", show_default=False)]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
@@ -30,15 +30,34 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="csv, tsv, parquet, feather or svmlight, where the file's name does not say it.",
+        help="csv, tsv, jsonl, xlsx, parquet, feather or svmlight, where the file's name does not say it.",
         show_default=False,
     ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Of text that is not UTF-8, such as windows-1252; UTF-16 is known by its byte order mark.",
+        show_default=False,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option("--sheet", metavar="NAME", help="Of a workbook of Excel.", show_default="the first"),
 ]
 Drop = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="COLUMN", help="A column to leave out. May be repeated.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def reading(**given: str | None) -> dict[str, str]:
+    """Return what `read_table` is told about a source: those of --format, --encoding and --sheet that were given."""
+    return {name: value for name, value in given.items() if value is not None}
+
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _PART = r"(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h)"

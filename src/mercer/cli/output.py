@@ -157,6 +157,27 @@ def noted() -> Iterator[list[str]]:
         yield notes
 
 
+@contextmanager
+def summed() -> Iterator[None]:
+    """Say once, after all pieces of a table, which of their cells are not like those of the fit."""
+    from mercer.tables.cells import StrangeCells
+
+    heard, say = StrangeCells({}), warnings.showwarning
+
+    def show(message: Warning | str, *place: Any) -> None:
+        nonlocal heard
+        if isinstance(message, StrangeCells):
+            heard += message
+        else:
+            say(message, *place)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+    if heard.cells:
+        warnings.warn(heard)
+
+
 def say_json(found: dict[str, Any]) -> None:
     """Print one JSON object to standard output."""
     print(json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False))

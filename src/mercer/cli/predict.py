@@ -14,7 +14,7 @@ import typer
 
 from mercer.cli import options
 from mercer.cli.options import Force, Output, require_outputs, written
-from mercer.cli.output import aside, fail, guarded, noted, require_columns, say_json, watched
+from mercer.cli.output import aside, fail, guarded, noted, require_columns, say_json, summed, watched
 from mercer.machine.words import count, seconds
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def predict(
         ),
     ] = False,
     format: options.Format = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     force: Force = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object about the run; needs --out FILE.")
@@ -81,8 +83,9 @@ def predict(
             fail(f"--spreadsheet is for CSV and TSV, which spreadsheets open; --out {out} is neither.")
         require_outputs([Output("--out", Path(out))], [model, data], force)
     began = time.perf_counter()
+    reading = options.reading(format=format, encoding=encoding, sheet=sheet)
     with noted() as notes:
-        rows = _run(model, data, out, what, levels, keep or [], format, spreadsheet)
+        rows = _run(model, data, reading, out, what, levels, keep or [], spreadsheet)
     took = time.perf_counter() - began
     if as_json:
         say_json({"rows": rows, "out": out, "columns": what, "seconds": took, "notes": notes})
@@ -93,11 +96,11 @@ def predict(
 def _run(
     path: str,
     data: str,
+    reading: dict[str, str],
     out: str,
     what: str,
     levels: list[float],
     keep: list[str],
-    format: str | None,
     spreadsheet: bool,
 ) -> int:
     import mercer
@@ -106,11 +109,15 @@ def _run(
     model = mercer.load(path)
     require(model, what)
     target = mercer.io.facts(path).get("target")
-    rows = 0
-    with sink(out, spreadsheet) as write, _counting() as counted:
-        for piece in pieces(data, format):
+    rows, names = 0, None
+    with summed(), sink(out, spreadsheet) as write, _counting() as counted:
+        for piece in pieces(data, **reading):
             found = predictions(model, inputs(model, piece, data, target), what, levels)
-            write(_columns(piece, keep, data).assign(**found))
+            kept = _columns(piece, keep, data)
+            if names not in (None, list(kept.columns)):  # JSON lines need not all have the same names
+                fail(f"--keep all: {data} has other columns after row {rows:,} than before; name those to keep.")
+            names = list(kept.columns)
+            write(kept.assign(**found))
             rows += len(piece)
             counted(rows)
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,11 +43,11 @@ class Examples:
         return found.hexdigest()
 
 
-def read(source: str, format: str | None = None) -> pd.DataFrame:
+def read(source: str, **reading: Any) -> pd.DataFrame:
     """Return the table of a file, or of standard input."""
     from mercer.tables import read_table
 
-    return read_table(source, format=format)
+    return read_table(source, **reading)
 
 
 def name_of(source: str) -> str:
@@ -161,11 +162,11 @@ def _bytes(values: Any) -> bytes:
 ROWS = 20_000  # of a piece: tens of megabytes once it is encoded
 
 
-def pieces(source: str, format: str | None) -> Iterator[pd.DataFrame]:
+def pieces(source: str, **reading: Any) -> Iterator[pd.DataFrame]:
     """Return the pieces of a table."""
     from mercer.tables import read_pieces
 
-    return read_pieces(source, ROWS, format=format)
+    return read_pieces(source, ROWS, **reading)
 
 
 def inputs(model: Any, piece: pd.DataFrame, source: str, target: str | None) -> Any:
@@ -201,17 +202,19 @@ def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[s
         Which ones.
     """
     columns = {"prediction": np.asarray(model.predict(X))}
-    if what == "proba":
-        chances = model.predict_proba(X)
-        return columns | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
-    if what == "margins":
-        values = np.asarray(model.decision_function(X))
-        if values.ndim == 1:
-            return columns | {"margin": values}
-        return columns | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
-    if what == "quantiles":
-        values = model.predict_quantiles(X, quantiles)
-        return columns | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to say of these rows has been said
+        if what == "proba":
+            chances = model.predict_proba(X)
+            return columns | {f"probability_{label}": chances[:, i] for i, label in enumerate(model.classes_)}
+        if what == "margins":
+            values = np.asarray(model.decision_function(X))
+            if values.ndim == 1:
+                return columns | {"margin": values}
+            return columns | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
+        if what == "quantiles":
+            values = model.predict_quantiles(X, quantiles)
+            return columns | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
     return columns
 
 

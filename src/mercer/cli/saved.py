@@ -22,8 +22,9 @@ from mercer.cli.output import (
     measure_name,
     noted,
     say_json,
+    summed,
 )
-from mercer.cli.rows import answers, examples, inputs, pieces, read, require, split
+from mercer.cli.rows import answers, examples, inputs, pieces, predictions, read, require, split
 from mercer.cli.scores import baseline, classification, regression, within
 from mercer.kernels import Kernel
 from mercer.machine.words import count, seconds
@@ -42,11 +43,14 @@ def score(
         typer.Option("--target", "-y", metavar="COLUMN", help="The right answers.", show_default="as at the fit"),
     ] = None,
     format: options.Format = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Predict rows whose answers are known, and say how good that is, each number with its standard error."""
+    reading = options.reading(format=format, encoding=encoding, sheet=sheet)
     with noted() as notes:
-        found, rows, usual = _scored(model, data, target, format)
+        found, rows, usual = _scored(model, data, reading, target)
     if as_json:
         scores = {one.name: {"value": one.value, "error": one.error} for one in found}
         say_json({"rows": rows, "scores": scores, "baseline": usual, "notes": notes})
@@ -60,7 +64,7 @@ def score(
     console.print(output.indented(f"[dim]± is one standard error; {usual}.[/]"))
 
 
-def _scored(path: str, data: str, target: str | None, format: str | None) -> tuple[list[Any], int, str]:
+def _scored(path: str, data: str, reading: dict[str, str], target: str | None) -> tuple[list[Any], int, str]:
     model = mercer.load(path)
     require(model, "prediction")
     facts = mercer.io.facts(path)
@@ -69,15 +73,17 @@ def _scored(path: str, data: str, target: str | None, format: str | None) -> tup
         fail(f"{path} does not say what it predicts; name the column of the right answers with --target.")
     classes = getattr(model, "classes_", None)
     right, predicted, chances = [], [], []
-    for piece in pieces(data, format):
-        if column in piece.columns and not piece[column].notna().any():
-            continue
-        rows = answers(piece, column, classes, data)
-        X = inputs(model, rows.X, data, None)
-        right.append(rows.y)
-        predicted.append(np.asarray(model.predict(X)))
-        if hasattr(model, "predict_proba"):
-            chances.append(np.asarray(model.predict_proba(X), dtype=np.float32))
+    what = "proba" if hasattr(model, "predict_proba") else "prediction"
+    with summed():
+        for piece in pieces(data, **reading):
+            if column in piece.columns and not piece[column].notna().any():
+                continue
+            rows = answers(piece, column, classes, data)
+            said = predictions(model, inputs(model, rows.X, data, None), what, [])
+            right.append(rows.y)
+            predicted.append(said.pop("prediction"))
+            if said:
+                chances.append(np.column_stack(list(said.values())).astype(np.float32))
     if not right:
         fail(f"{data} has no row with a value of {column!r}: there is nothing to score.")
     y, found = np.concatenate(right), np.concatenate(predicted)
@@ -188,6 +194,8 @@ def verify(
     data: options.Data,
     target: options.Target = None,
     format: options.Format = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Recompute a model's certificate from its training data, in float64, by code that the solver does not share.
@@ -199,7 +207,8 @@ def verify(
         machine = mercer.load(model)
         if not hasattr(machine, "certificate_"):
             fail(f"{model} holds a {type(machine).__name__}, which has no certificate.")
-        X, y, known = _rows(machine, mercer.io.facts(model), data, target, format, model)
+        reading = options.reading(format=format, encoding=encoding, sheet=sheet)
+        X, y, known = _rows(machine, mercer.io.facts(model), data, reading, target, model)
         claimed: Certificate = machine.certificate_
         verified = claimed.verify(X, y)
     sound = holds(claimed, verified)
@@ -249,11 +258,11 @@ def _compare(claimed: Certificate, verified: Certificate, sound: bool, rows: int
 
 
 def _rows(
-    machine: Any, facts: dict[str, Any], data: str, target: str | None, format: str | None, path: str
+    machine: Any, facts: dict[str, Any], data: str, reading: dict[str, str], target: str | None, path: str
 ) -> tuple[Any, np.ndarray, bool]:
     """Return the training rows, and whether they are known to be those of the fit."""
     column = target or facts.get("target")
-    whole = examples(read(data, format), column, facts.get("task", "auto"), facts.get("dropped", []), data)
+    whole = examples(read(data, **reading), column, facts.get("task", "auto"), facts.get("dropped", []), data)
     if "digest" not in facts:  # saved from Python: whoever calls vouches for the rows
         return inputs(machine, whole.X, data, column), whole.y, False
     train, _ = split(whole, facts["test_size"], facts["seed"])

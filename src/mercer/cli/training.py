@@ -42,7 +42,7 @@ class Settings:
     drop: list[str] = field(default_factory=list)
     search_rows: int | None = None
     seed: int = 0
-    format: str | None = None
+    reading: dict[str, str] = field(default_factory=dict)
     command: list[str] = field(default_factory=list)
 
     @property
@@ -130,6 +130,7 @@ class Trained:
             options["kernels"] = _Written(f"[{', '.join(written)}]")
         given = ", ".join(f"{name}={value!r}" for name, value in options.items())
         lines = ["import mercer", "from mercer.tables import read_table, target_of"]
+        told = [f"{name}={value!r}" for name, value in settings.reading.items()]
         learned = f"model = mercer.{kind}({given}).fit(X, y)"
         if self.test is not None and settings.test is None:
             lines.append("from sklearn.model_selection import train_test_split")
@@ -142,7 +143,7 @@ class Trained:
             )
         lines += [
             "",
-            f"table = read_table({settings.data!r})",
+            f"table = read_table({', '.join([repr(settings.data), *told])})",
             f"target = target_of(table[{settings.target!r}], {self.train.task!r})",
             f"X, y = table.iloc[target.rows].drop(columns={[settings.target, *settings.drop]!r}), target.values",
             learned,
@@ -176,7 +177,7 @@ def train(settings: Settings, tell: Teller, notes: list[str]) -> Trained:
 
     clock = Clock()
     with clock("read"):
-        frame = read(settings.data, settings.format)
+        frame = read(settings.data, **settings.reading)
         if settings.target is None and ABSENT in frame.attrs:  # svmlight has one target, without a name
             settings.target = "target"
         whole = examples(frame, settings.target, settings.task, settings.drop, settings.data)
@@ -233,7 +234,7 @@ def _write(made: Trained, clock: Clock) -> None:
 def _parts(settings: Settings, whole: Examples) -> tuple[Examples, Examples | None]:
     """Return the rows to learn from and those to test on."""
     if settings.test is not None:
-        other = read(settings.test, settings.format)
+        other = read(settings.test, **settings.reading)
         labels = np.unique(whole.y) if whole.task == "classify" else None
         return whole, answers(other, str(settings.target), labels, settings.test)
     train_rows, test_rows = split(whole, settings.test_size, settings.seed)

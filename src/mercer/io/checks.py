@@ -280,7 +280,8 @@ def _width(column: dict[str, Any]) -> int:
     require(right, f"it is known whether cells {called} were missing")
     missing = int(column["missing"])
     if "kept" in column:
-        require(texts(column["kept"]) and isinstance(column.get("other"), bool), f"categories {called} are texts")
+        right = texts(column["kept"]) and texts(column.get("rare", [])) and isinstance(column.get("other"), bool)
+        require(right, f"categories {called} are texts")
         width = len(column["kept"]) + column["other"] + missing
         return 1 if width == 2 else width
     if "levels" in column or column["kind"] == "ordered category":

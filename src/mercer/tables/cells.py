@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mercer.machine.words import count
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -37,6 +39,54 @@ class Numbers(NamedTuple):
     values: np.ndarray
     wrong: int
     example: str
+
+
+_EXAMPLES = 3  # strange values of a column that are told
+_STRANGE = {  # what one strange cell, or several, of a column are
+    "number": ("cell is no number", "cells are no numbers"),
+    "date": ("cell is no date", "cells are no dates"),
+    "level": ("cell is no known level", "cells are no known levels"),
+    "category": ("row has a category that fit has not seen", "rows have categories that fit has not seen"),
+}
+
+
+class StrangeCells(UserWarning):
+    """Cells that are not like those of the fit; the text names columns, rows and some values. Those of pieces add up.
+
+    Parameters
+    ----------
+    cells
+        For the name of a column, what its cells should be ("number", "date", "level", "category") and what they count
+        as: how many are strange, and some of them.
+
+    Examples
+    --------
+    >>> print(StrangeCells({("age", "number", "missing"): (2, ["old", "older"])}))
+    'age': 2 cells are no numbers, such as 'old', 'older'. They count as missing.
+    """
+
+    def __init__(self, cells: dict[tuple[str, str, str], tuple[int, list[str]]]) -> None:
+        self.cells = {key: (rows, values[:_EXAMPLES]) for key, (rows, values) in cells.items()}
+        super().__init__(self.cells)
+
+    def __add__(self, other: StrangeCells) -> StrangeCells:
+        cells = dict(self.cells)
+        for key, (more, values) in other.cells.items():
+            rows, known = cells.get(key, (0, []))
+            cells[key] = rows + more, list(dict.fromkeys(known + values))
+        return StrangeCells(cells)
+
+    def __str__(self) -> str:
+        said: dict[str, list[str]] = {}
+        rows: dict[str, int] = {}
+        for (column, kind, treated), (many, values) in self.cells.items():
+            examples = ", ".join(repr(value[:30]) for value in values)
+            said.setdefault(treated, []).append(f"{column!r}: {count(many, *_STRANGE[kind])}, such as {examples}")
+            rows[treated] = rows.get(treated, 0) + many
+        return " ".join(
+            f"{'; '.join(parts)}. {'It counts' if rows[treated] == 1 else 'They count'} as {treated}."
+            for treated, parts in said.items()
+        )
 
 
 def is_missing(value: Any) -> bool:

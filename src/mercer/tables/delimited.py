@@ -10,16 +10,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mercer.tables.cells import MISSING, number
-from mercer.tables.source import Source
+from mercer.tables.source import ROW, Source
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK = 2**20  # bytes parsed at a time
-_ROW = 2**26  # bytes of the longest row
+BLOCK = 2**20  # bytes parsed at a time
 _CELL = 2**20  # bytes of the longest quoted cell with line breaks: a quote that is open longer was opened by mistake
 _MERGED_LINES = 8  # lines of a quoted cell from which on it is asked whether they are rows
-_MARK = b"\xef\xbb\xbf"  # with which UTF-8 text may begin
 _SEPARATORS = {"csv": ",;\t|", "tsv": "\t", "txt": ",;\t| "}
 _SEPARATOR_LINES = 50  # lines by which the separator is chosen
 
@@ -61,11 +59,11 @@ def _blocks(source: Source, separator: str, width: int) -> Iterator[tuple[int, b
     quotes = _Quotes(source, separator, width)
     held, lines, named = b"", 0, False
     while True:
-        more = source.stream.read(max(_BLOCK, len(held)))
-        block = held + more if named else (held + more).removeprefix(_MARK)
+        more = source.stream.read(max(BLOCK, len(held)))
+        block = held + more
         end = quotes.end_of_rows(block, lines, last=not more)
-        if end == 0 and len(block) > _ROW:
-            raise source.wrong(f"line {lines + 1:,} is longer than {_ROW // 2**20} MB. Break the lines after each row")
+        if end == 0 and len(block) > ROW:
+            raise source.too_long(lines + 1)
         start = 0
         if not named:
             names = quotes.first_row.match(b"\n" + block[:end])
@@ -152,31 +150,29 @@ def _explained(source: Source, error: Exception, invalid: list[Any], lines: int,
         cells = f"{row.actual_columns:,} cell{'s' * (row.actual_columns != 1)}"
         names = f"the first line names {row.expected_columns:,} columns"
         return source.wrong(f"line {line:,} has {cells} where {names}: {row.text[:60]!r}")
-    try:
-        block.decode()
-    except UnicodeDecodeError as wrong:
-        line = lines + block.count(b"\n", 0, wrong.start) + 1
-        return source.wrong(f"line {line:,} is not UTF-8 text. Save it as UTF-8")
     return source.wrong(f"it cannot be read as text in columns ({error})")
 
 
 def heading(source: Source) -> tuple[str, list[str]]:
     """Return the character between cells, and the names of the columns."""
-    text = source.head.removeprefix(_MARK).decode("utf-8", "replace")  # the head may end within a letter
+    text = source.head.decode("utf-8", "ignore")  # the head may end within a letter
     separator = _separator(text, _SEPARATORS[source.format])
     try:
         names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(row))
     except csv.Error as error:
         raise source.wrong(f"its first line cannot be read as names of columns ({error})") from error
-    if "\ufffd" in "".join(names):
-        raise source.wrong("its first line is not UTF-8 text. Save it as UTF-8")
-    called = [name.strip() or f"column {i}" for i, name in enumerate(names, 1)]
+    return separator, column_names(source, names)
+
+
+def column_names(source: Source, first: list[str]) -> list[str]:
+    """Return the names of the columns that a first line has, numbered where there is none."""
+    called = [name.strip() or f"column {i}" for i, name in enumerate(first, 1)]
     if all(number(name) == number(name) for name in called):
         raise source.wrong(
             "its first line holds numbers only, so that its columns have no names. Put a line with names before it"
         )
     source.require_distinct(called)
-    return separator, called
+    return called
 
 
 def _separator(text: str, candidates: str) -> str:
@@ -194,7 +190,7 @@ def _separator(text: str, candidates: str) -> str:
     return best
 
 
-def typed_text(table: Any, semicolons: bool) -> pd.DataFrame:
+def typed_text(table: Any, semicolons: bool = False) -> pd.DataFrame:
     """Return columns of texts as columns of numbers, where all of their cells are, and of texts.
 
     Parameters

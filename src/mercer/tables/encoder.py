@@ -13,8 +13,8 @@ from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import Composed, On
 from mercer.machine.warn import warn
 from mercer.machine.words import count
-from mercer.tables.cells import ABSENT
-from mercer.tables.kinds import OBJECTS, encode_column, learn_column
+from mercer.tables.cells import ABSENT, StrangeCells
+from mercer.tables.kinds import OBJECTS, encode_column, learn_column, strangeness
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X
             A table with the columns that `fit` has seen, in any order and among others; or an array of that width.
-            Cells of another kind than in `fit` count as missing, with a warning that counts them.
+            Cells of another kind than in `fit` count as missing, and categories that it has not seen as other ones;
+            one warning counts both.
 
         Returns
         -------
@@ -165,18 +166,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         objects = any(c["kind"] in OBJECTS for c in used)
         out = np.empty((len(table), sum(len(c["made"]) for c in used)), object if objects else np.float64)
         done = 0
-        strange, missing = [], 0
+        strange = {}
         for state in used:
             width = len(state["made"])
-            out[:, done : done + width], wrong, example = encode_column(state, self._column(table, state["name"]))
+            out[:, done : done + width], wrong, values = encode_column(state, self._column(table, state["name"]))
             done += width
-            missing += wrong
             if wrong:
-                kind = "date" if state["kind"] == "date" else "known level" if "levels" in state else "number"
-                are = "is no " + kind if wrong == 1 else f"are no {kind}s"
-                strange.append(f"{state['name']!r}: {count(wrong, 'cell')} {are}, such as {example[:30]!r}")
+                strange[(state["name"], *strangeness(state))] = wrong, values
         if strange:
-            warn(f"{'; '.join(strange)}. {'It counts' if missing == 1 else 'They count'} as missing.")
+            warn(StrangeCells(strange))
         return out
 
     @property

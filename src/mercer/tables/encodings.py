@@ -83,7 +83,7 @@ def _standard(there: np.ndarray) -> dict[str, float]:
     return {"centre": centre, "spread": far * deviation or far, "mean": float(apart.mean()) / deviation}
 
 
-def encode_numbers(state: dict[str, Any], cells: Numbers) -> tuple[np.ndarray, int, str]:
+def encode_numbers(state: dict[str, Any], cells: Numbers) -> tuple[np.ndarray, int, list[str]]:
     """Return the columns of a piece of the table, how many of its cells are no numbers, and one of them."""
     values, wrong, example = cells
     gone = np.isnan(values)
@@ -96,7 +96,7 @@ def encode_numbers(state: dict[str, Any], cells: Numbers) -> tuple[np.ndarray, i
         out[:, 1] = np.where(gone, _HALF, -_HALF) * state["scale"]
     if state["kind"] == "yes/no":
         out[gone, 0] = 0.0  # as far from the one as from the other
-    return out, wrong, example
+    return out, wrong, [example]
 
 
 def bend(standard: np.ndarray, knee: float) -> np.ndarray:
@@ -147,6 +147,7 @@ def learn_categories(
     pooled = len(called) - len(kept)
     if pooled == 1 and len(kept) < most:  # nothing is saved by calling a single one "other"
         kept, pooled = sorted(called), 0
+    rare = sorted(set(called) - set(kept))
     values = [f"{name}={k}" for k in kept] + [f"{name} other"] * (pooled > 0) + [f"{name} missing"] * (gone > 0)
     pair = len(values) == 2
     state: dict[str, Any] = {
@@ -154,6 +155,7 @@ def learn_categories(
         "kind": "yes/no" if pair else "category",
         "kept": kept,
         "other": pooled > 0,
+        "rare": rare,
         "missing": gone > 0,
         "scale": float(scale),
         "made": values[1:] if pair else values,
@@ -174,21 +176,29 @@ def learn_categories(
     return state
 
 
-def encode_categories(state: dict[str, Any], series: pd.Series) -> np.ndarray:
-    """Return the columns of a piece of the table. Categories never seen are "other", or nothing at all: zeros."""
+def encode_categories(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, list[str]]:
+    """Return the columns of a piece of the table, how many of its cells are of categories never seen, and these.
+
+    They are "other", or nothing at all: zeros.
+    """
     codes, called = names(series)
     kept: list[str] = state["kept"]
+    # A file of an older version does not tell which were rare: then nothing is said to be new.
+    seen = {*kept, *state.get("rare", called if state["other"] else [])}
+    unseen = [c for c in called if c not in seen]
+    rows = int(np.array([*(c not in seen for c in called), False])[codes].sum())
     place = {k: i for i, k in enumerate(kept)}
     other = len(kept) if state["other"] else -1
     last = len(kept) + state["other"] if state["missing"] else -1
     moved = np.array([*(place.get(c, other) for c in called), last], dtype=np.int64)[codes]
     width = len(kept) + state["other"] + state["missing"]
     if width == 2:
-        return np.array([-_HALF, _HALF, 0.0])[moved][:, None] * state["scale"]  # the last for what is neither
+        pair = np.array([-_HALF, _HALF, 0.0])[moved][:, None] * state["scale"]  # the last for what is neither
+        return pair, rows, unseen
     out = np.zeros((len(codes), width))
     known = np.flatnonzero(moved >= 0)
     out[known, moved[known]] = state["scale"]
-    return out
+    return out, rows, unseen
 
 
 # -- dates and times: a line for how long ago, circles for season, weekday and hour ------------------------
@@ -293,7 +303,7 @@ def learn_dates(name: str, times: np.ndarray, how: str, scale: float) -> dict[st
     return state | {"said": f"{name}: {what}{read}; columns for {', '.join(parts)}{marked}."}
 
 
-def encode_dates(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
+def encode_dates(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, list[str]]:
     """Return the columns of a piece of the table, how many of its cells are no dates, and one of them."""
     times, wrong, example = seconds(series, state["format"])
     gone = np.isnan(times)
@@ -308,4 +318,4 @@ def encode_dates(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, 
             columns += [np.where(gone, 0.0, f(angle)) * state["scale"] for f in (np.sin, np.cos)]
     if state["missing"]:
         columns.append(np.where(gone, _HALF, -_HALF) * state["scale"])
-    return np.column_stack(columns), wrong, example
+    return np.column_stack(columns), wrong, [example]

@@ -124,8 +124,8 @@ def _numbers(name: str, series: pd.Series, cells: Numbers, scale: float, tails: 
     if not len(there) or there.min() == there.max():
         if len(there) == len(cells.values) or not len(there):
             return _constant(name, len(there), shown(there[0]) if len(there) else None)
-        codes = np.where(np.isnan(cells.values), -1, 0)
-        return learn_categories(name, codes, [shown(there[0])], scale, 1, 1)
+        codes, called = names(series)
+        return learn_categories(name, codes, called, scale, len(called), 1)
     whole = bool(np.all(there == np.floor(there)))
     if whole and len(there) >= _TELLING_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
         return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
@@ -149,18 +149,28 @@ def _dropped(name: str, kind: str, why: str) -> dict[str, Any]:
     return {"name": name, "kind": kind, "made": [], "said": f"{name}: dropped; {why}."}
 
 
-def encode_column(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, str]:
-    """Return the columns that a column becomes, how many of its cells are of another kind, and one of them."""
+def encode_column(state: dict[str, Any], series: pd.Series) -> tuple[np.ndarray, int, list[str]]:
+    """Return the columns that a column becomes, how many of its cells are not like those of the fit, and some."""
     if state["kind"] in OBJECTS:
         codes, called = names(series)
         if state["kind"] == "sequence":
             called = [text.upper() for text in called]
-        return np.array([*called, ""], dtype=object)[codes][:, None], 0, ""
+        return np.array([*called, ""], dtype=object)[codes][:, None], 0, []
     if state["kind"] == "date":
         return encode_dates(state, series)
     if "kept" in state:
-        return encode_categories(state, series), 0, ""
+        return encode_categories(state, series)
     return encode_numbers(state, ranks(series, state["levels"]) if "levels" in state else numbers(series))
+
+
+def strangeness(state: dict[str, Any]) -> tuple[str, str]:
+    """Return what cells of a column should be, as `StrangeCells` calls it, and what those that are not count as."""
+    if "kept" not in state:
+        return "date" if state["kind"] == "date" else "level" if "levels" in state else "number", "missing"
+    if state["other"]:
+        return "category", "other, as rare ones do"
+    pair = state["kind"] == "yes/no"
+    return "category", "neither value, halfway between the two" if pair else "none of those seen, equally far from each"
 
 
 # -- the column to predict ------------------------------------------------------------------------------

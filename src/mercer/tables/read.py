@@ -1,4 +1,4 @@
-"""Reading tables, whole or in pieces: delimited text, Parquet, Feather and SVMlight."""
+"""Reading tables, whole or in pieces: delimited text, JSON lines, Excel, Parquet, Feather and SVMlight."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import numpy as np
 from mercer.estimators.shared.parameters import whole
 from mercer.tables.cells import ABSENT
 from mercer.tables.delimited import delimited_batches, heading, typed_text
+from mercer.tables.records import json_batches, sheet_batches
 from mercer.tables.source import BROKEN, Source, opened
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
 _SOURCE = str | os.PathLike[str] | IO[bytes]
 
 
-def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None = None) -> pd.DataFrame:
+def read_table(
+    source: _SOURCE,
+    *,
+    rows: int | None = None,
+    format: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> pd.DataFrame:
     r"""Return a table as a pandas one.
 
     Blanks around cells of text are removed, and "", "?", "NA", "null" and the like are missing. A column of text all of
@@ -38,8 +46,12 @@ def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None =
     rows
         How many rows to read, from the first on; all of them unless given.
     format
-        "csv", "tsv", "txt" (the separator is found out), "svmlight", "parquet" or "feather"; by the ending of the
-        name and the first bytes unless given.
+        "csv", "tsv", "txt" (the separator is found out), "jsonl", "xlsx", "svmlight", "parquet" or "feather"; by the
+        ending of the name and the first bytes unless given.
+    encoding
+        Of text that is not UTF-8, such as "windows-1252". A byte order mark, as UTF-16 has it, is seen without it.
+    sheet
+        Of a workbook of Excel; the first one unless given.
 
     Raises
     ------
@@ -57,11 +69,18 @@ def read_table(source: _SOURCE, *, rows: int | None = None, format: str | None =
     """
     if rows is not None and not whole(rows, 1):
         raise ValueError(f"rows={rows!r} must be a whole number >= 1, or None for all.")
-    with opened(source, format) as table:
-        return next(_pieces(table, rows))
+    with opened(source, format, encoding) as table:
+        return next(_pieces(table, rows, sheet))
 
 
-def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = None) -> Iterator[pd.DataFrame]:
+def read_pieces(
+    source: _SOURCE,
+    rows: int = 50_000,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> Iterator[pd.DataFrame]:
     r"""Yield a table in pieces, so that it may be larger than memory.
 
     Column types are those of each piece: a column may be of whole numbers in one and of text in the next. A
@@ -69,7 +88,7 @@ def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = Non
 
     Parameters
     ----------
-    source, format
+    source, format, encoding, sheet
         As for `read_table`.
     rows
         Rows of a piece; the last one may have fewer.
@@ -83,14 +102,18 @@ def read_pieces(source: _SOURCE, rows: int = 50_000, *, format: str | None = Non
     """
     if not whole(rows, 1):
         raise ValueError(f"rows={rows!r} must be a whole number >= 1.")
-    with opened(source, format) as table:
-        yield from _pieces(table, rows)
+    with opened(source, format, encoding) as table:
+        yield from _pieces(table, rows, sheet)
 
 
-def _pieces(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
+def _pieces(source: Source, rows: int | None, sheet: str | None) -> Iterator[pd.DataFrame]:
+    if sheet is not None and source.format != "xlsx":
+        raise source.wrong(
+            f"sheet={sheet!r} is for workbooks of Excel, and this is a file of {source.format}. Leave it out"
+        )
     done = 0
     try:
-        for frame in _frames(source, rows):
+        for frame in _frames(source, rows, sheet):
             frame.index = frame.index + done
             done += len(frame)
             yield frame
@@ -100,11 +123,16 @@ def _pieces(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
         raise source.wrong("it has names of columns, but no rows")
 
 
-def _frames(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
+def _frames(source: Source, rows: int | None, sheet: str | None) -> Iterator[pd.DataFrame]:
     if source.format == "svmlight":
         yield from _svmlight_frames(source, rows)
     elif source.format in ("parquet", "feather"):
         yield from map(_typed_columns, _grouped(_columnar_batches(source), rows, source))
+    elif source.format == "jsonl":
+        yield from map(typed_text, _grouped(json_batches(source), rows, source))
+    elif source.format == "xlsx":
+        with _seekable(source) as file:
+            yield from map(typed_text, _grouped(sheet_batches(source, file, sheet), rows, source))
     else:
         separator, called = heading(source)
         for table in _grouped(delimited_batches(source, separator, called), rows, source):
@@ -112,21 +140,24 @@ def _frames(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
 
 
 def _grouped(batches: Iterator[Any], rows: int | None, source: Source) -> Iterator[Any]:
-    """Yield Arrow tables of so many rows each, from batches of any size; the last may have fewer."""
+    """Yield Arrow tables of so many rows each, from batches of any size; the last may have fewer.
+
+    A column that some batches do not have is empty there.
+    """
     import pyarrow as pa
 
     held: list[Any] = []
     count = 0
     for batch in batches:
         source.require_distinct(batch.schema.names)
-        held.append(batch)
+        held.append(pa.Table.from_batches([batch]))
         count += len(batch)
         while rows is not None and count >= rows:
-            table = pa.Table.from_batches(held)
+            table = pa.concat_tables(held, promote_options="default")
             yield table.slice(0, rows)
-            held, count = table.slice(rows).to_batches(), count - rows
+            held, count = [table.slice(rows)], count - rows
     if count:
-        yield pa.Table.from_batches(held)
+        yield pa.concat_tables(held, promote_options="default")
 
 
 # -- Parquet and Feather: columns with their types, in batches ---------------------------------------------
