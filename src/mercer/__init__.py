@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from mercer.estimators import (
         SVC,
         SVR,
+        FeatureLearningClassifier,
+        FeatureLearningRegressor,
         GaussianProcessRegressor,
         KernelCCA,
         KernelDensity,
@@ -126,6 +128,8 @@ __all__ = [
     "FromDissimilarity",
     "FromFeatures",
     "FromFunction",
+    "FeatureLearningClassifier",
+    "FeatureLearningRegressor",
     "GaussianProcessRegressor",
     "Gram",
     "Graph",

@@ -1,5 +1,6 @@
 """Estimators: the models of the lectures with scikit-learn's interface."""
 
+from mercer.estimators.features.feature_learning import FeatureLearningClassifier, FeatureLearningRegressor
 from mercer.estimators.linear.linear_svc import LinearSVC, LinearSVR
 from mercer.estimators.linear.ridge import Ridge
 from mercer.estimators.online.pegasos import Pegasos
@@ -20,6 +21,8 @@ from mercer.estimators.unsupervised.kernel_kmeans import KernelKMeans
 from mercer.estimators.unsupervised.kernel_pca import KernelPCA
 
 __all__ = [
+    "FeatureLearningClassifier",
+    "FeatureLearningRegressor",
     "GaussianProcessRegressor",
     "KernelCCA",
     "KernelDensity",

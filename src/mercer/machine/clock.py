@@ -69,6 +69,10 @@ class Clock:
         """Whether there are none left."""
         return self.left <= 0.0
 
+    def over(self, share: float) -> bool:
+        """Return whether a share of the limit has passed."""
+        return self._left(share) <= 0.0
+
     def part(self, share: float) -> Clock:
         """Return a clock with a share of what is left."""
         return Clock(share * self.left)

@@ -20,7 +20,7 @@ from mercer.kernels.rules.algebra import Postfix
 from mercer.points import Pair, Points, diagonal
 from mercer.points.sets.points import NoMatrix
 
-_QUANTILES = 256  # of a column, by which ranks among many rows are known to half a percent
+_QUANTILES = 2048  # of a column, at most: sums of two counts on a log scale need many
 
 
 @kernel

@@ -22,7 +22,7 @@ from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.selection.automatic.account import Account, Stage, scoring_name, told
-from mercer.selection.automatic.candidates import Look, look_at, proposed
+from mercer.selection.automatic.candidates import Look, learned_list, look_at, proposed, usual_list
 from mercer.selection.automatic.search import Search, first_look, sample
 from mercer.selection.search.cross_validation import require_for_search
 from mercer.tables import TableEncoder
@@ -30,6 +30,8 @@ from mercer.tables import TableEncoder
 _KINDS = {"category": "categories", "ordered category": "ordered categories"}
 _KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
 _FINAL_ROWS = 3  # times search_rows, for the last look at the best few classifiers
+_LEARNING_ROWS = 40  # from which on a metric is learned
+_LEARNED_ROWS = 2000  # on which kernels with a learned metric are compared once more, at all prices
 _SCALE_KERNELS = 6  # kernels by which the scale of the targets is chosen: the numbers, or their logarithms
 _SEARCH_SHARE, _HELD_OUT_SHARE = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
 _FIT_BUDGET = 0.4  # of the budget, for each fit after the search
@@ -74,6 +76,10 @@ class AutoModel(BaseEstimator):
 
     def _readings(self, y: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
         """Return the ways to read the targets: their scale, the values, and how predictions of these are scored."""
+        raise NotImplementedError
+
+    def _codes_of(self, target: np.ndarray) -> np.ndarray:
+        """Return targets in columns, from which a metric is learned."""
         raise NotImplementedError
 
     def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
@@ -166,13 +172,14 @@ class AutoModel(BaseEstimator):
         """Compare kernels on some rows; return also the targets as the winner has read them."""
         strings = [(place, kind) for kind in ("text", "sequence") for place in self.encoder_.places(kind)]
         look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True, strings=strings)
+        learns = self.kernels is None and not strings and len(Z) >= _LEARNING_ROWS
         model, prices = self._machine(len(Z))
         readings = self._readings(target)
         rows = first = np.arange(len(Z))
         if hasattr(self.cv, "split") or isinstance(self.cv, int | np.integer):  # pairs of rows speak of all rows
             rows = sample(target, int(self.search_rows), self._classifies, seed)
             first = first_look(target, rows, self._classifies, seed)
-        candidates = proposed(look, Z, rows, self.kernels)
+        candidates = usual_list(Z[rows]) if learns else proposed(look, Z, rows, self.kernels)
         searches = [
             Search(
                 model,
@@ -203,6 +210,10 @@ class AutoModel(BaseEstimator):
                 self._compared[name] = stage.best().mean
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
+        if learns:
+            candidates, self.learned_ = learned_list(Z, self._codes_of(learned), seed, clock)
+            few = sample(target, _LEARNED_ROWS, self._classifies, seed)
+            return look, search, [search.look(Z, learned, few, candidates, prices, _SEARCH_SHARE)], learned
         more = None
         if self._classifies and len(Z) >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)

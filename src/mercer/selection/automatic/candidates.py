@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.estimators.features.metric import Learned, learn_metric
 from mercer.kernels import (
     RBF,
     Cosine,
@@ -24,6 +25,7 @@ from mercer.kernels import (
     WeightedDegree,
     parse_kernel,
 )
+from mercer.machine.clock import Clock
 from mercer.points import Block, Points
 from mercer.selection.search.grids import scales
 
@@ -286,6 +288,41 @@ def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
             total = total + other * (1.0 / len(strings))
         kernels[", ".join(name for name, _ in chosen.values())] = total
     return kernels
+
+
+# -- kernels whose metric is learned ----------------------------------------------------------------------
+
+
+def usual_list(X: np.ndarray) -> list[Candidate]:
+    """Return two kernels that treat all columns alike, by which the scale of the targets is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [c.family for c in usual_list(np.random.default_rng(0).normal(size=(100, 3)))]
+    ['Laplacian of ranks', 'RBF']
+    """
+    middle = _short(2.0 * scales(X, 3)[1])
+    ranks = Laplacian(_short(middle * _city(X))).ranked(X)
+    return [Candidate(ranks, "Laplacian of ranks"), Candidate(RBF(middle), "RBF")]
+
+
+def learned_list(Z: np.ndarray, Y: np.ndarray, seed: int, clock: Clock) -> tuple[list[Candidate], Learned]:
+    """Return kernels with a metric learned from rows and targets, the mean of several first, and linear functions.
+
+    Parameters
+    ----------
+    Z, Y
+        Rows of numbers, and targets in columns.
+    seed, clock
+        As for `learn_metric`.
+    """
+    found = learn_metric(Z, Y, seed=seed, clock=clock)
+    kernels = dict(zip(found.kernels, (step.family.name for step in found.chosen), strict=True))
+    if len(kernels) > 1:
+        kernels = {found.kernel: f"mean of {' and '.join(kernels.values())}", **kernels}
+    candidates = [Candidate(kernel, f"learned {family}") for kernel, family in kernels.items()]
+    return [*candidates, Candidate(_short(1.0 / _square(Z)) * Linear(), "linear")], found
 
 
 # -- kernels that a user names ----------------------------------------------------------------------------

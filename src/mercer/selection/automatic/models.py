@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators import SVC, KernelRidge
+from mercer.estimators.features.feature_learning import indicators
 from mercer.estimators.shared.classes import as_given, numbered, pair_index, shown
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.machine.words import count
@@ -27,7 +28,7 @@ from mercer.tables import target_of
 
 _C_GRID = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])  # half decades, the strongest penalty first
 _ALPHA_GRID = np.logspace(1, -5, 13)
-_MANY_ROWS, _LEAST_ALPHA = 5000, 9e-5  # rows from which on no smaller alpha is tried: the last fit would hardly end
+_MANY_ROWS, _LEAST_ALPHA = 12_000, 9e-5  # rows from which on no smaller alpha is tried: the last fit would hardly end
 _SKEWNESS, _LOG_TARGETS = 1.0, 30  # skewness and number of positive targets from which on their logarithms are tried
 _LARGEST_EXPONENT = 700.0  # beyond this exp is infinite
 
@@ -131,6 +132,9 @@ class AutoClassifier(ClassifierMixin, AutoModel):
             )
         learned = numbered(y)[1] if isinstance(scoring, str) else y  # a scorer may know labels by name
         return [("identity", learned, scoring)]
+
+    def _codes_of(self, target: np.ndarray) -> np.ndarray:
+        return indicators(np.searchsorted(self.classes_, target), len(self.classes_))
 
     def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
         return SVC(decision_function_shape="ovo", budget=self._part), _C_GRID
@@ -268,6 +272,10 @@ class AutoRegressor(RegressorMixin, AutoModel):
             scorer.name = scoring_name(scoring)
             readings.append(("log", np.log(y), scorer))
         return readings
+
+    def _codes_of(self, target: np.ndarray) -> np.ndarray:
+        deviation = float(target.std())
+        return ((target - target.mean()) / (deviation if deviation > 0 else 1.0))[:, None]
 
     def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
         alphas = _ALPHA_GRID if rows <= _MANY_ROWS else _ALPHA_GRID[_ALPHA_GRID > _LEAST_ALPHA]

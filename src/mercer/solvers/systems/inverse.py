@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.certify import Stop
@@ -83,3 +85,41 @@ def _by_columns(systems: Systems, shift: np.ndarray, intercept: bool) -> np.ndar
 
 def _without_constants(diagonal: np.ndarray, ones: np.ndarray) -> np.ndarray:
     return diagonal - ones**2 / ones.sum()
+
+
+def left_out(K: np.ndarray, Y: np.ndarray, shift: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the coefficients of ridge regression with an offset, and each sample's error by the fit without it.
+
+    One Cholesky factor and its inverse serve both (see `inverse_diagonal`). None where K + shift is singular to
+    rounding.
+
+    Parameters
+    ----------
+    K
+        The kernel matrix, n x n; its memory is used.
+    Y
+        Targets, (n, m).
+    shift
+        A number, or one for each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, errors = left_out(np.eye(3), np.array([[1.0], [2.0], [6.0]]), 1.0)
+    >>> errors.T  # the others are predicted by their mean
+    array([[-3. , -1.5,  4.5]])
+    """
+    n = len(K)
+    M = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK wants columns
+    M.flat[:: n + 1] += shift
+    if not cholesky(M):
+        return None
+    inverse_of_factor(M)
+    L = np.tril(M)
+    ones = L.T @ L.sum(axis=1)
+    diagonal = _without_constants(np.einsum("ij,ij->j", L, L), ones)
+    if not (diagonal > 0).all():
+        return None
+    a = L.T @ (L @ Y)
+    a -= np.outer(ones, ones @ Y) / ones.sum()
+    return a, a / diagonal[:, None]

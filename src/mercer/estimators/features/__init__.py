@@ -1,0 +1,1 @@
+"""Machines that learn how their columns are to be compared."""

@@ -1,0 +1,375 @@
+"""Kernel machines that learn how their columns are to be compared."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics import log_loss, zero_one_loss
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mercer.certify import Certificate
+from mercer.estimators.features.metric import FAMILIES, Learned, families_for, learn_metric
+from mercer.estimators.regression.kernel_logistic import KernelLogisticRegression
+from mercer.estimators.regression.kernel_ridge import KernelRidge
+from mercer.estimators.shared.classes import Labels
+from mercer.estimators.shared.parameters import Rules, check_parameters, positive, whole, with_parameters
+from mercer.estimators.svm.machine import Recheck
+from mercer.estimators.svm.svc import SVC
+from mercer.kernels import Kernel
+from mercer.machine.clock import Clock
+
+FAMILY_NAMES = tuple(family.name for family in FAMILIES)
+_PRICES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of errors, half decades
+_PRICED_ROWS = 3000  # on which they are compared, a third of them held out
+_NAMED_COLUMNS, _NAMED_PART = 5, 0.1  # entries of a direction that are named, and how large they are at least
+
+
+def _known(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else value
+    return isinstance(names, list | tuple) and len(names) > 0 and set(names) <= set(FAMILY_NAMES)
+
+
+@with_parameters
+class FeatureLearner(BaseEstimator):
+    """What the classifier and the regressor share: learning of the metric, and what a fit says of it."""
+
+    _rules: ClassVar[Rules] = {
+        "families": (lambda v: v is None or _known(v), f"None or some of {', '.join(map(repr, FAMILY_NAMES))}"),
+        "joint": (lambda v: whole(v, 1), "a whole number >= 1"),
+        "time_limit": (lambda v: v is None or positive(v), "None or a number of seconds > 0"),
+    }
+
+    _: KW_ONLY
+    families: Any = None
+    joint: int = 2
+    time_limit: float | None = None
+    budget: int | float | str | None = None
+    random_state: int | None = 0
+
+    def _learned(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray | None, clock: Clock) -> Learned:
+        """Learn the metric, and set what describes it."""
+        names = [self.families] if isinstance(self.families, str) else self.families
+        found = learn_metric(
+            X,
+            Y,
+            weights,
+            families_for(X.shape[1], names),
+            int(self.joint),
+            self.random_state or 0,
+            clock,
+        )
+        self.metric_, self.feature_importances_ = found.metrics[0], found.importances
+        self.metrics_ = found.metrics
+        self.chosen_ = [step.family.name for step in found.chosen]
+        self.rounds_ = {
+            "family": [step.family.name for step, _ in found.tried],
+            "round": np.array([step.number for step, _ in found.tried]),
+            "rows": np.array([rows for _, rows in found.tried]),
+            "error": np.sqrt([step.error for step, _ in found.tried]),
+        }
+        return found
+
+    def _weights(self, X: np.ndarray, sample_weight: Any) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return the weights of the rows that count, and which these are."""
+        if sample_weight is None:
+            return None, np.arange(len(X))
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        rows = np.flatnonzero(weights > 0)
+        return weights[rows], rows
+
+    def directions(self, count: int = 3) -> list[tuple[float, dict[str, float]]]:
+        """Return the leading directions of the metric: the share of each, and its largest entries by column.
+
+        Parameters
+        ----------
+        count
+            How many.
+        """
+        check_is_fitted(self, "estimator_")
+        values, vectors = np.linalg.eigh(self.metric_)
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        found = []
+        for value, vector in list(zip(values, vectors.T, strict=True))[::-1][:count]:
+            vector = vector * np.sign(vector[np.argmax(np.abs(vector))])
+            order = np.argsort(-np.abs(vector), kind="stable")[:_NAMED_COLUMNS]
+            parts = {str(names[i]): float(vector[i]) for i in order if abs(vector[i]) >= _NAMED_PART}
+            found.append((float(value / max(values.sum(), 1e-300)), parts))
+        return found
+
+    def _read_new(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "estimator_")
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel that was learned, of rows as they are given."""
+        check_is_fitted(self, "estimator_")
+        kernel: Kernel = self.estimator_.kernel_
+        return kernel
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the last fit, with the kernel as it was learned; `.verify(X, y)` takes what `fit` took."""
+        check_is_fitted(self, "estimator_")
+        return replace(self.estimator_.certificate_, check=Recheck(self))
+
+    @property
+    def function_(self) -> Any:
+        """The function of the kernel's space that was found."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.function_
+
+    @property
+    def plan_(self) -> str:
+        """How the last fit was solved, and why."""
+        check_is_fitted(self, "estimator_")
+        return str(self.estimator_.plan_)
+
+    @property
+    def history_(self) -> Any:
+        """The course of the last fit."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.history_
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        checked: Certificate = self.estimator_.certificate_.verify(self._read_new(X), y, **weights)
+        return checked
+
+
+@with_parameters
+class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner):
+    r"""Ridge regression with a kernel whose metric is learned from the data (a recursive feature machine).
+
+    A function f is fitted, the mean outer product of its gradients says along which directions it changes, and its root
+    is the metric of the next fit:
+
+    .. math:: M = \frac1n \sum_i \nabla f(x_i) \nabla f(x_i)', \qquad k(x, z) = \kappa(|M^{1/2} (x - z)|)
+
+    Which kernel, how many rounds, which scale and which alpha is judged by rows that the metric has not seen. The last
+    fit is a `KernelRidge` with that kernel on all rows, with its proof and its certificate.
+
+    Parameters
+    ----------
+    families
+        What is tried: some of "Laplacian of ranks", "Laplacian" (one factor for each column), "exponential",
+        "exponential of ranks", "RBF" (metrics that mix columns). None for all that suit the number of columns.
+    joint
+        How many kernels the mean may have that is fitted in the end. A further one is taken where it lowers the error.
+    time_limit
+        Seconds for everything.
+    budget
+        As for `KernelRidge`.
+    random_state
+        For the halves of the rows.
+
+    Attributes
+    ----------
+    metric_
+        M of the best kernel, (d, d), in units of the columns' deviations (of their normal scores, with ranks).
+    metrics_, chosen_
+        That of each kernel of the mean, and their families.
+    feature_importances_
+        The share of each column in the diagonal of `metric_`.
+    rounds_
+        A table of what was judged: "family", "round", "rows", and "error", the root of the mean square in units of
+        the targets' deviation.
+    estimator_, kernel_, certificate_, function_, plan_, history_
+        The last fit, and its attributes.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models, Science 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import FeatureLearningRegressor
+    >>> X = np.random.default_rng(0).normal(size=(300, 20))
+    >>> y = np.sin(2 * X[:, 3]) * X[:, 7]  # two columns matter, of twenty
+    >>> model = FeatureLearningRegressor().fit(X, y)
+    >>> sorted(np.argsort(model.feature_importances_)[-2:].tolist())
+    [3, 7]
+    >>> model.kernel_.proof().status, model.certificate_.converged
+    ('proven', True)
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the metric, and fit all rows with it.
+
+        Parameters
+        ----------
+        X
+            Rows of numbers.
+        y
+            A number for each, or several in columns.
+        sample_weight
+            A weight for each, at least 0; weight 0 drops the row.
+        """
+        check_parameters(self)
+        clock = Clock(self.time_limit)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=4)
+        weights, rows = self._weights(X, sample_weight)
+        Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)[rows]
+        deviation = Y.std(axis=0)
+        Y = (Y - np.average(Y, axis=0, weights=weights)) / np.where(deviation > 0, deviation, 1.0)
+        found = self._learned(X[rows], Y, weights, clock)
+        self.estimator_ = KernelRidge(
+            alpha=found.alpha,
+            kernel=found.kernel,
+            fit_intercept=True,
+            budget=self.budget,
+            time_limit=clock.time_limit(),
+        ).fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return f at each row, in the shape of y.
+
+        Parameters
+        ----------
+        X
+            Rows as in `fit`.
+        """
+        return np.asarray(self.estimator_.predict(self._read_new(X)))
+
+
+@with_parameters
+class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
+    """A kernel classifier whose metric is learned from the data (a recursive feature machine).
+
+    The metric is learned by ridge regression on indicators of the classes, as `FeatureLearningRegressor` says; the last
+    fit, on all rows, is a `KernelLogisticRegression` or an `SVC` with the kernel that was learned.
+
+    Parameters
+    ----------
+    loss
+        "logistic" (with probabilities) or "hinge".
+    C
+        The price of errors, or "auto": the best of six on rows that are held out.
+    class_weight
+        As for `SVC`, of the last fit.
+    families, joint, time_limit, budget, random_state
+        As for `FeatureLearningRegressor`.
+
+    Attributes
+    ----------
+    C_
+        The price of errors of the last fit.
+    classes_
+        The classes, in ascending order.
+    metric_, metrics_, chosen_, feature_importances_, rounds_, estimator_, kernel_, certificate_, function_, plan_
+        As for `FeatureLearningRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import FeatureLearningClassifier
+    >>> X = np.random.default_rng(0).normal(size=(300, 10))
+    >>> y = np.where(X[:, 2] * X[:, 5] > 0, "alike", "unlike")
+    >>> model = FeatureLearningClassifier().fit(X, y)
+    >>> sorted(np.argsort(model.feature_importances_)[-2:].tolist()), model.score(X, y) > 0.9
+    ([2, 5], True)
+    """
+
+    _: KW_ONLY
+    loss: str = "logistic"
+    C: Any = "auto"
+    class_weight: Any = None
+
+    _rules: ClassVar[Rules] = {
+        **FeatureLearner._rules,
+        "loss": (lambda v: isinstance(v, str) and v in ("logistic", "hinge"), "'logistic' or 'hinge'"),
+        "C": (lambda v: (isinstance(v, str) and v == "auto") or positive(v), "'auto' or a number > 0"),
+    }
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the metric, and fit all rows with it.
+
+        Parameters
+        ----------
+        X
+            Rows of numbers.
+        y
+            A class for each.
+        sample_weight
+            A weight for each, at least 0; weight 0 drops the row.
+        """
+        check_parameters(self)
+        clock = Clock(self.time_limit)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=4)
+        codes = self._encode(y)
+        weights, rows = self._weights(X, sample_weight)
+        found = self._learned(X[rows], indicators(codes[rows], len(self.classes_), weights), weights, clock)
+        machine = self._machine(found.kernel)
+        self.C_ = self._price(machine, X[rows], codes[rows], weights) if self.C == "auto" else float(self.C)
+        self.estimator_ = machine.set_params(C=self.C_, time_limit=clock.time_limit())
+        self.estimator_.fit(X, y, sample_weight)
+        return self
+
+    def _machine(self, kernel: Kernel) -> Any:
+        kind = SVC if self.loss == "hinge" else KernelLogisticRegression
+        return kind(kernel=kernel, class_weight=self.class_weight, budget=self.budget)
+
+    def _price(self, machine: Any, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> float:
+        """Return the price of errors with the least loss on rows that are held out."""
+        order = np.random.default_rng(self.random_state or 0).permutation(len(X))[:_PRICED_ROWS]
+        test = np.zeros(len(X), bool)
+        for code in range(len(self.classes_)):  # a third of each class
+            test[order[codes[order] == code][: np.count_nonzero(codes[order] == code) // 3]] = True
+        train, test = np.setdiff1d(order, np.flatnonzero(test)), np.flatnonzero(test)
+        if not len(test) or len(np.unique(codes[train])) < 2:
+            return 1.0
+        w = None if weights is None else weights[train]
+        losses = []
+        for price in _PRICES:
+            part = clone(machine).set_params(C=price, class_weight=None).fit(X[train], codes[train], w)
+            of_test = None if weights is None else weights[test]
+            if self.loss == "hinge":
+                losses.append(zero_one_loss(codes[test], part.predict(X[test]), sample_weight=of_test))
+            else:
+                known = np.isin(codes[test], part.classes_)
+                law = part.predict_proba(X[test][known])
+                of_known = None if of_test is None else of_test[known]
+                losses.append(log_loss(codes[test][known], law, labels=part.classes_, sample_weight=of_known))
+        return _PRICES[int(np.argmin(losses))]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the decision function of the last fit.
+
+        Parameters
+        ----------
+        X
+            Rows as in `fit`.
+        """
+        return np.asarray(self.estimator_.decision_function(self._read_new(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row."""
+        return np.asarray(self.estimator_.predict(self._read_new(X)))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, (n, classes), of the logistic loss."""
+        if self.loss != "logistic":
+            raise AttributeError("predict_proba is for loss='logistic'; the hinge loss has no probabilities.")
+        return np.asarray(self.estimator_.predict_proba(self._read_new(X)))
+
+
+def indicators(codes: np.ndarray, count: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return targets for ridge regression: the indicator of each class less its share; of two classes one column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> indicators(np.array([0, 1, 1, 1]), 2).T
+    array([[-0.75,  0.25,  0.25,  0.25]])
+    """
+    Y = np.eye(count)[codes]
+    Y -= np.average(Y, axis=0, weights=weights)
+    return Y[:, 1:] if count == 2 else Y
