@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import log_loss, zero_one_loss
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer.certify import Certificate
@@ -30,6 +31,12 @@ _NAMED_COLUMNS, _NAMED_PART = 5, 0.1  # entries of a direction that are named, a
 def _known(value: Any) -> bool:
     names = [value] if isinstance(value, str) else value
     return isinstance(names, list | tuple) and len(names) > 0 and set(names) <= set(FAMILY_NAMES)
+
+
+def _has_probabilities(model: FeatureLearningClassifier) -> bool:
+    if model.loss != "logistic":
+        raise AttributeError("predict_proba is for loss='logistic'; the hinge loss has no probabilities.")
+    return True
 
 
 @with_parameters
@@ -354,10 +361,9 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         """Return the class of each row."""
         return np.asarray(self.estimator_.predict(self._read_new(X)))
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, (n, classes), of the logistic loss."""
-        if self.loss != "logistic":
-            raise AttributeError("predict_proba is for loss='logistic'; the hinge loss has no probabilities.")
         return np.asarray(self.estimator_.predict_proba(self._read_new(X)))
 
 

@@ -230,6 +230,8 @@ class Learned:
         These kernels.
     chosen
         The rounds it is made of, the best first.
+    others
+        A kernel of each family that was not chosen, by its name: the best that was judged, the best family first.
     tried
         Every round that was judged, with the number of rows.
     metrics
@@ -240,6 +242,7 @@ class Learned:
     alpha: float
     kernels: list[Kernel]
     chosen: list[Round]
+    others: dict[str, Kernel]
     tried: list[tuple[Round, int]]
     metrics: list[np.ndarray]
     rows: np.ndarray  # the judging rows
@@ -361,9 +364,13 @@ def _learned(
             again.append(list(rounds(start, of, Y[rows], shift[rows], step.number, _STEPS[1:]))[-1])
         chosen = again
     kernels = [seen[step.family.ranked].kernel(step.base, step.matrix) for step in chosen]
+    names = {step.family.name for step in chosen}
+    best |= {step.family.name: step for step in ranking}
+    rest = sorted((step for name, step in best.items() if name not in names), key=lambda step: step.error)
+    others = {step.family.name: seen[step.family.ranked].kernel(step.base, step.matrix) for step in rest}
     alpha = float(f"{10 ** (sum(step.alpha for step in chosen) / 2 / len(chosen)):.4g}")
     metrics = [_squared(step.matrix) for step in chosen]
-    return Learned(mean_of(kernels), alpha, kernels, chosen, tried, metrics, halves[1][:size], errors)
+    return Learned(mean_of(kernels), alpha, kernels, chosen, others, tried, metrics, halves[1][:size], errors)
 
 
 def mean_of(kernels: list[Kernel]) -> Kernel:

@@ -211,9 +211,13 @@ class AutoModel(BaseEstimator):
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
         if learns:
-            candidates, self.learned_ = learned_list(Z, self._codes_of(learned), seed, clock)
+            candidates, self.learned_ = learned_list(Z, self._codes_of(learned), self._classifies, seed, clock)
             few = sample(target, _LEARNED_ROWS, self._classifies, seed)
-            return look, search, [search.look(Z, learned, few, candidates, prices, _SEARCH_SHARE)], learned
+            stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE)]
+            if self._classifies and len(few) < len(rows) and not stages[0].interrupted:
+                candidates, prices = search.finalists(stages[0])
+                stages.append(search.look(Z, learned, rows, candidates, prices, _SEARCH_SHARE))
+            return look, search, stages, learned
         more = None
         if self._classifies and len(Z) >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)

@@ -307,21 +307,28 @@ def usual_list(X: np.ndarray) -> list[Candidate]:
     return [Candidate(ranks, "Laplacian of ranks"), Candidate(RBF(middle), "RBF")]
 
 
-def learned_list(Z: np.ndarray, Y: np.ndarray, seed: int, clock: Clock) -> tuple[list[Candidate], Learned]:
+def learned_list(
+    Z: np.ndarray, Y: np.ndarray, classifies: bool, seed: int, clock: Clock
+) -> tuple[list[Candidate], Learned]:
     """Return kernels with a metric learned from rows and targets, the mean of several first, and linear functions.
 
     Parameters
     ----------
     Z, Y
         Rows of numbers, and targets in columns.
+    classifies
+        Whether these are indicators of classes.
     seed, clock
         As for `learn_metric`.
     """
     found = learn_metric(Z, Y, seed=seed, clock=clock)
-    kernels = dict(zip(found.kernels, (step.family.name for step in found.chosen), strict=True))
-    if len(kernels) > 1:
-        kernels = {found.kernel: f"mean of {' and '.join(kernels.values())}", **kernels}
-    candidates = [Candidate(kernel, f"learned {family}") for kernel, family in kernels.items()]
+    named = list(zip((step.family.name for step in found.chosen), found.kernels, strict=True))
+    if len(named) > 1:
+        named.insert(0, (f"mean of {' and '.join(name for name, _ in named)}", found.kernel))
+    candidates = [Candidate(kernel, f"learned {name}") for name, kernel in named]
+    if classifies:  # errors are counted in the end, not squared: another family may be the best
+        candidates += [Candidate(kernel, f"learned {name}") for name, kernel in found.others.items()]
+        candidates += _family("RBF", RBF, [_short(s) for s in scales(Z, 8)][2:7])
     return [*candidates, Candidate(_short(1.0 / _square(Z)) * Linear(), "linear")], found
 
 
