@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mercer.estimators.shared.data import positive_weights
 from mercer.estimators.shared.parameters import positive, whole
 from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import Composed, On
@@ -117,7 +118,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.tails = tails
         self.texts = texts
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn what each column is.
 
         Parameters
@@ -126,6 +127,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             A table (pandas, polars) or an array.
         y
             Ignored.
+        sample_weight
+            How many rows each counts for in means, deviations and medians; 0 leaves it out. What a column is and which
+            categories are rare follows from the cells alone.
 
         Returns
         -------
@@ -133,12 +137,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         table = self._table(X, fitting=True)
+        weights, rows = positive_weights(sample_weight, len(table))
+        table = table if rows is None else table.iloc[rows]
         asked: dict[str, Any] = {
             "scale": float(self.category_scale),
             "most": int(self.max_categories),
             "fewest": int(self.min_rows),
             "tails": self.tails,
             "texts": self.texts,
+            "weights": weights,
         }
         self.columns_ = [learn_column(str(name), column, **asked) for name, column in table.items()]
         if not any(c["made"] for c in self.columns_):
