@@ -337,6 +337,9 @@ def check_automatic(attributes: dict[str, Any], name: str) -> None:
         rest = attributes["residuals_"]
         require(_numbers(rest, 1) and len(rest) > 0, f"residuals_ of {name} are numbers")
         require((rest[:-1] <= rest[1:]).all(), f"residuals_ of {name} are in ascending order")
+        counts = attributes.get("residual_counts_")
+        right = counts is None or (_numbers(counts, 1) and counts.shape == rest.shape and bool((counts > 0).all()))
+        require(right, f"residual_counts_ of {name} are numbers above 0, one for each residual")
     if "target_scale_" in attributes:
         require(attributes["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
 
