@@ -38,7 +38,7 @@ EXPECTED = {
         "check_class_weight_classifiers": "class weights of 1000 and 0.0001 make nu=0.5 infeasible, and NuSVC says so",
         **_weights("the classes of these data are too unequal for nu=0.5, and NuSVC says so"),
     },
-    "AutoClassifier": {"check_sample_weight_equivalence_on_dense_data": _CLOSE},
+    "AutoClassifier": _weights(_CLOSE),
     "LinearSVC(loss='hinge')": _weights(_INEXACT),
     "LinearSVR(loss='epsilon_insensitive')": _weights(_INEXACT),
     "KernelMachine(loss='poisson')": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,10 @@ from mercer.tables.kinds import OBJECTS, encode_column, learn_column
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_KINDS = {"category": "categories", "ordered category": "ordered categories"}
+_KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
 
 
 class Column(NamedTuple):
@@ -191,6 +196,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """What was done to each column."""
         check_is_fitted(self, "columns_")
         return [Column(c["name"], c["kind"], list(c["made"]), c["said"]) for c in self.columns_]
+
+    def sentence(self) -> str:
+        """Say how many columns of each kind there are, and which were dropped."""
+        columns = self.treatment_
+        kinds = Counter(column.kind for column in columns)
+        listed = ", ".join(f"{_KINDS.get(kind, kind)} {number:,}" for kind, number in kinds.most_common())
+        gone = [column.name for column in columns if not column.made]
+        dropped = f" Dropped: {', '.join(gone[:8])}{', ...' if len(gone) > 8 else ''}." if gone else ""
+        return f"They were made of {count(len(columns), 'column')}: {listed}.{dropped}"
 
     def places(self, *kinds_wanted: str) -> list[int]:
         """Return which columns of the result were made of columns of the table of these kinds.

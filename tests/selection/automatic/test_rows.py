@@ -1,15 +1,18 @@
-"""Weights and groups of rows in auto, AutoClassifier and AutoRegressor, and what they must not change."""
+"""Weights and groups of rows, and sparse rows, in auto, AutoClassifier and AutoRegressor."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 
 from mercer import RBF, SVC, AutoClassifier, AutoRegressor, KernelRidge, auto, load, save
+from mercer.report import Story
 from mercer.selection.automatic import search as auto_search
 from mercer.selection.automatic.models import conformal_quantiles
 from mercer.selection.automatic.rows import Rows
@@ -264,3 +267,71 @@ def test_pairs_of_rows_may_be_masks():
     ((train, test),) = rows.cut([(mask, ~mask)])
     assert train.tolist() == [0, 1, 2]
     assert test.tolist() == [3, 4]
+
+
+# -- sparse rows ------------------------------------------------------------------------------------------
+
+
+def words(n=120, seed=0):
+    """Counts of words, two kinds of which speak for two classes; in the format that sums up entries of one place."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, 60), density=0.08, rng=rng, format="coo")
+    return X, np.asarray(X.tocsr()[:, :30].sum(axis=1) > X.tocsr()[:, 30:].sum(axis=1)).ravel()
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.coo_array, sparse.csc_matrix, sparse.lil_array])
+def test_sparse_rows_are_taken_as_they_are(container, tmp_path):
+    """The model is the machine on the columns as they are; whatever the format, and in a file too."""
+    X, y = words()
+    X = container(X)
+    model = auto(X, y, kernels=[RBF(1.0), "Linear()"], cv=3)
+    machine = SVC(C=model.estimator_.C, kernel=model.kernel_).fit(X, y)
+    np.testing.assert_array_equal(model.estimator_.dual_coef_, machine.dual_coef_)
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(X.toarray()), rtol=1e-6)
+    assert model.certificate_.verify(X, y).converged
+    assert "columns of a sparse matrix, as they are" in str(model.account_)
+    save(model, tmp_path / "words.mercer")
+    np.testing.assert_array_equal(load(tmp_path / "words.mercer").predict_proba(X), model.predict_proba(X))
+
+
+def test_sparse_rows_are_offered_the_kernels_of_kernel_auto():
+    X, y = words()
+    model, machine = AutoClassifier(cv=3).fit(X, y), SVC(kernel="auto").fit(X, y)
+    assert "cosine" in set(model.results_["family"])
+    assert model.account_.kernels == machine.account_.kernels
+    numbers = AutoRegressor(kernels=["Linear()"], cv=3).fit(X, X @ np.arange(60.0))
+    assert numbers.best_score_ > 0.99
+
+
+def test_sparse_rows_with_weights_groups_and_gaps():
+    X, y = words()
+    weights, groups = np.where(np.arange(120) % 4, 2.0, 0.0), np.arange(120) // 3
+    there = np.flatnonzero(weights)
+    weighted = auto(X, y, sample_weight=weights, groups=groups, kernels=FEW, cv=3)
+    shorter = auto(X.tocsr()[there], y[there], sample_weight=weights[there], groups=groups[there], kernels=FEW, cv=3)
+    assert_same(weighted, shorter, X, rtol=0)
+    assert weighted.certificate_.verify(X, y, sample_weight=weights).converged
+    gapped = auto(X, [None if i < 6 else bool(label) for i, label in enumerate(y)], kernels=FEW, cv=3)
+    assert_same(gapped, auto(X.tocsr()[6:], y[6:], kernels=FEW, cv=3), X, rtol=0)
+
+
+def test_sparse_rows_are_never_made_dense():
+    X, y = words()
+    wide = sparse.hstack([X, sparse.coo_array((120, 2 * 10**6))], format="csr")  # dense: 1.9 GB
+    narrow = AutoClassifier(cv=3).fit(X, y)
+    tracemalloc.start()
+    try:
+        model = AutoClassifier(cv=3).fit(wide, y)
+        found = model.predict_proba(wide)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 200e6
+    np.testing.assert_allclose(found, narrow.predict_proba(X), rtol=1e-3)
+
+
+def test_a_report_of_sparse_rows_is_refused():
+    X, y = words()
+    model = auto(X, y, kernels=FEW, cv=3)
+    with pytest.raises(TypeError, match="a report tells of the columns of a table; X of this one is a sparse matrix"):
+        Story("Words", "words", "", "", model, (X, y))

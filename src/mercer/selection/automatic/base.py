@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
@@ -26,12 +26,10 @@ from mercer.selection.automatic.candidates import Look, look_at, proposed
 from mercer.selection.automatic.rows import Rows
 from mercer.selection.automatic.search import Search, first_look, sample
 from mercer.selection.search.cross_validation import require_for_search
-from mercer.tables import TableEncoder
+from mercer.tables import SparseEncoder, TableEncoder
 
 FoldModels = Iterator[tuple[Any, np.ndarray, np.ndarray]]  # a model, the rows it has not seen, and their places
 
-_KINDS = {"category": "categories", "ordered category": "ordered categories"}
-_KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
 _FINAL_ROWS = 3  # times search_rows, for the last look at the best few classifiers
 _SCALE_KERNELS = 6  # kernels by which the scale of the targets is chosen: the numbers, or their logarithms
 _SEARCH_SHARE, _HELD_OUT_SHARE = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
@@ -107,7 +105,7 @@ class AutoModel(BaseEstimator):
         Parameters
         ----------
         X
-            A table (pandas, polars) with columns of any kind, or an array.
+            A table (pandas, polars) with columns of any kind, an array, or a sparse matrix, which is taken as it is.
         y
             A class or a number for each row.
         sample_weight
@@ -166,24 +164,29 @@ class AutoModel(BaseEstimator):
         """Return an encoder as `fit` uses it, not yet fitted: kernels that are named compare numbers only."""
         return TableEncoder(texts="keep" if self.kernels is None else "drop")
 
-    def _encoded(self, X: Any, encoder: TableEncoder | None, rows: Rows) -> np.ndarray:
-        self.encoder_ = self.new_encoder().fit(X, **rows.weighted()) if encoder is None else encoder
+    def _encoded(self, X: Any, encoder: TableEncoder | None, rows: Rows) -> Any:
+        """Return the rows as kernels compare them: a sparse matrix stays one."""
+        if encoder is None and sparse.issparse(X):
+            self.encoder_: Any = SparseEncoder().fit(X)
+        else:
+            self.encoder_ = self.new_encoder().fit(X, **rows.weighted()) if encoder is None else encoder
         Z = self.encoder_.transform(X)
         self.n_features_in_ = self.encoder_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if hasattr(self.encoder_, "feature_names_in_"):
             self.feature_names_in_ = self.encoder_.feature_names_in_
-        return np.asarray(Z)
+        return Z
 
     def _searched(
-        self, Z: np.ndarray, target: np.ndarray, given: Rows, clock: Clock, seed: int
+        self, Z: Any, target: np.ndarray, given: Rows, clock: Clock, seed: int
     ) -> tuple[Look, Search, list[Stage], np.ndarray]:
         """Compare kernels on some rows; return also the targets as the winner has read them."""
         strings = [(place, kind) for kind in ("text", "sequence") for place in self.encoder_.places(kind)]
         look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True, strings=strings)
         model, prices = self._machine(given)
         readings, cv = self._readings(target, given), given.cut(self.cv)
-        rows = first = np.arange(len(Z))
+        n = len(target)
+        rows = first = np.arange(n)
         if not isinstance(cv, list):  # pairs of rows speak of all rows
             rows = sample(target, int(self.search_rows), self._classifies, seed)
             first = first_look(target, rows, self._classifies, seed)
@@ -201,7 +204,7 @@ class AutoModel(BaseEstimator):
                 self.verbose,
                 clock,
                 [place for place, _ in strings],
-                self.encoder_.get_feature_names_out().tolist(),
+                self.encoder_.get_feature_names_out().tolist() if strings else [],
                 self.encoder_.named,
                 given.groups,
             )
@@ -220,7 +223,7 @@ class AutoModel(BaseEstimator):
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
         more = None
-        if self._classifies and len(Z) >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
+        if self._classifies and n >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
         shares = (_SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0), _SEARCH_SHARE * 0.85, _SEARCH_SHARE)
         stages = search.stages(Z, learned, candidates, (first, rows, more), shares, given.weights)
@@ -251,7 +254,7 @@ class AutoModel(BaseEstimator):
                 continue
             yield part, Z[test], test
 
-    def _refit(self, model: Any, Z: np.ndarray, y: np.ndarray, rows: Rows, clock: Clock) -> list[str]:
+    def _refit(self, model: Any, Z: Any, y: np.ndarray, rows: Rows, clock: Clock) -> list[str]:
         """Fit the winner to all rows; return what the solver had to say."""
         left = clock.time_limit()
         if clock.limit is not None and left is not None:  # a long search must not leave a model that is no model
@@ -293,12 +296,7 @@ class AutoModel(BaseEstimator):
 
     def _complete(self, account: Account, target: np.ndarray, rows: Rows, said: list[str]) -> None:
         """Add to the account what the search does not know."""
-        columns = self.encoder_.treatment_
-        kinds = Counter(column.kind for column in columns)
-        listed = ", ".join(f"{_KINDS.get(kind, kind)} {number:,}" for kind, number in kinds.most_common())
-        gone = [column.name for column in columns if not column.made]
-        dropped = f" Dropped: {', '.join(gone[:8])}{', ...' if len(gone) > 8 else ''}." if gone else ""
-        account.seen += f" They were made of {count(len(columns), 'column')}: {listed}.{dropped}"
+        account.seen += f" {self.encoder_.sentence()}"
         if rows.weights is not None:
             out = rows.given - len(target)
             left = f"; {count(out, 'row')} of weight 0 {'is' if out == 1 else 'are'} left out" if out else ""
@@ -363,6 +361,7 @@ class AutoModel(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

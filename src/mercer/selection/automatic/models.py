@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils import _safe_indexing
@@ -404,7 +405,7 @@ def auto(
     Parameters
     ----------
     X
-        A table (pandas, polars) with columns of any kind, or an array.
+        A table (pandas, polars) with columns of any kind, an array, or a sparse matrix of numbers.
     y
         The target: a class or a number for each row, or the name of a column of X. Rows without one are left out.
         Classes are predicted as they are given: texts as texts, whether or not they read as numbers.
@@ -432,7 +433,8 @@ def auto(
     known = {name: v for name, v in (("sample_weight", sample_weight), ("groups", groups)) if v is not None}
     if len(target.rows) < len(y):
         X = X.to_pandas() if hasattr(X, "to_pandas") else X
-        X = X.iloc[target.rows] if hasattr(X, "iloc") else np.asarray(X)[target.rows]
+        X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "iloc") else np.asarray(X)
+        X = _safe_indexing(X, target.rows)
         known = {name: _safe_indexing(v, target.rows) for name, v in known.items()}
     if target.task == "classify":
         return AutoClassifier(**options).fit(X, _safe_indexing(y, target.rows), **known)

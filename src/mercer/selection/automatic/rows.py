@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_consistent_length, column_or_1d
 
@@ -54,7 +55,9 @@ class Rows:
 
     def taken(self, thing: Any) -> Any:
         """Return of something that has an entry for each row given those that count."""
-        return thing if len(self.places) == self.given else _safe_indexing(thing, self.places)
+        if len(self.places) == self.given:
+            return thing
+        return _safe_indexing(thing.tocsr() if sparse.issparse(thing) else thing, self.places)
 
     def weighted(self, rows: Any = slice(None)) -> dict[str, np.ndarray]:
         """Return what a fit to some of the rows is to be told beside them."""
