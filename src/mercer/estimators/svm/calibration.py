@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from mercer.estimators.shared.classes import pair_index
+from mercer.estimators.svm.fold import dealt
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
 _NEWTON_STEPS = 100  # at most, far more than a convex loss of two numbers takes
@@ -138,6 +139,47 @@ def _power(law: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     mean = float(weight @ np.sum(target * logs, axis=1))
     found = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
     return float(found.x)
+
+
+def cross_calibrated(
+    values: list[np.ndarray],
+    points: list[np.ndarray],
+    codes: np.ndarray,
+    count: int,
+    weights: np.ndarray | None = None,
+    counts: bool = False,
+) -> list[np.ndarray]:
+    """Return the law of the classes at the points of each fold, by maps that have seen the other folds only.
+
+    So no probability knows the class of its point. A single fold is cut in five, each of which the others serve.
+
+    Parameters
+    ----------
+    values
+        Of each fold f of every pair, by a machine that was not fitted to the fold: as for `pair_maps`.
+    points
+        Which points these are.
+    codes, count, weights, counts
+        Of all points, as for `pair_maps`.
+    """
+    if len(points) == 1:
+        (f,), (at,) = values, points
+        part = dealt(codes[at], None)
+        cut = [part == p for p in np.unique(part)]
+        law = np.empty((len(at), count))
+        if len(cut) > 1:
+            parts = [f[here] for here in cut], [at[here] for here in cut]
+            for here, found in zip(cut, cross_calibrated(*parts, codes, count, weights, counts), strict=True):
+                law[here] = found
+            return [law]
+    laws = []
+    every, f = np.concatenate(points), np.concatenate(values)
+    for at, own in zip(points, values, strict=True):
+        others = ~np.isin(every, at)
+        seen = every[others]
+        some = None if weights is None else weights[seen]
+        laws.append(probabilities(np.nan_to_num(own), pair_maps(f[others], codes[seen], count, some, counts), count))
+    return laws
 
 
 def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.ndarray:

@@ -15,11 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators import SVC, KernelRidge
-from mercer.estimators.shared.classes import as_given, numbered, pair_index, shown
+from mercer.estimators.shared.classes import as_given, numbered, shown
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.machine.words import count
 from mercer.selection.automatic.account import scoring_name
 from mercer.selection.automatic.base import AutoModel, FoldModels
+from mercer.selection.automatic.calibrated import Calibrated, asks_for_probabilities, known_pairs
 from mercer.selection.automatic.rows import Rows
 from mercer.selection.search.cross_validation import PrecomputedRegressor
 from mercer.selection.search.search import flat
@@ -47,7 +48,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     cv
         A number of folds, which are shuffled; a splitter of scikit-learn, or pairs of training and test rows.
     scoring
-        What to maximise: a name or a scorer of scikit-learn. None for accuracy (`AutoRegressor`: R²).
+        What to maximise: a name or a scorer of scikit-learn. None for accuracy (`AutoRegressor`: R²). Probabilities are
+        those of each fold by maps of the margins that the others hold out.
     time_limit
         Seconds for everything. The search ends after 60% of them with the best so far; the last fit may, too.
     search_rows
@@ -124,14 +126,11 @@ class AutoClassifier(ClassifierMixin, AutoModel):
 
     def _readings(self, y: np.ndarray, rows: Rows) -> list[tuple[str, np.ndarray, Any]]:
         scoring = "accuracy" if self.scoring is None else self.scoring
-        scorer = check_scoring(SVC(), scoring)
-        if np.atleast_1d(getattr(scorer, "_response_method", "")).tolist() == ["predict_proba"]:
-            raise ValueError(
-                f"scoring={scoring_name(scoring)!r} asks for probabilities, which are made after the search; "
-                "choose a score of classes or of the decision function, such as 'accuracy' or 'roc_auc'."
-            )
+        scorer, how = check_scoring(SVC(), scoring), scoring
+        if asks_for_probabilities(scorer):
+            how = Calibrated(scorer, scoring_name(scoring), rows.unit)
         learned = numbered(y)[1] if isinstance(scoring, str) else y  # a scorer may know labels by name
-        return [("identity", learned, scoring)]
+        return [("identity", learned, how)]
 
     def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
         return SVC(decision_function_shape="ovo", budget=self._part), _C_GRID / rows.unit
@@ -139,15 +138,9 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
         every = numbered(y)[0]  # the classes, by name or by number
         count = len(every)
-        pairs = list(zip(*pair_index(count), strict=True))
-        values = np.full((len(at), len(pairs)), np.nan)
+        values = np.full((len(at), count * (count - 1) // 2), np.nan)
         for model, Z, places in models:
-            margins = model.decision_function(Z).reshape(len(places), -1)
-            known = np.searchsorted(every, model.classes_)  # a rare class may be absent from a fold
-            if len(known) == 2 < count:
-                margins = -margins  # of two classes the second is the positive one, of more the first
-            columns = [pairs.index((known[i], known[j])) for i, j in zip(*pair_index(len(known)), strict=True)]
-            values[places[:, None], columns] = margins
+            values[places] = known_pairs(model.decision_function(Z), model.classes_, every)
         self.calibration_ = pair_maps(values, np.searchsorted(every, y[at]), count, rows.counts(at), counts=True)
         seen = np.isfinite(values).all(axis=1)
         self.held_out_ = {"rows": rows.places[at[seen]], "values": self._decision(values[seen])}

@@ -23,6 +23,7 @@ from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.points import Pair, Points
 from mercer.selection.automatic.account import Account, Stage, Trial, spread, told
+from mercer.selection.automatic.calibrated import Calibrated
 from mercer.selection.automatic.candidates import Candidate, look_at, proposed
 from mercer.selection.search.racing import places
 from mercer.selection.search.search import KernelSearchCV
@@ -109,7 +110,7 @@ class Search:
             cv=splits,
             scoring=self.scoring,
             refit=False,
-            exhaustive=len(rows) <= _EXHAUSTIVE_ROWS,
+            exhaustive=len(rows) <= _EXHAUSTIVE_ROWS or isinstance(self.scoring, Calibrated),
             verbose=self.verbose,
             budget=self.budget,
             time_limit=self.clock.time_limit(share),
