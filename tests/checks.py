@@ -16,6 +16,10 @@ _SEEDS = (
     "the first centres are drawn, and the same draws mean other points of weighted and of repeated data, as with "
     "KMeans; test_weights_are_repetition checks the law with the centres named"
 )
+_CLOSE = (
+    "compares two fits to 1e-7, closer than the tol of SVC holds their probabilities; "
+    "test_integer_weights_are_repetitions does so at a gap that is small enough"
+)
 _INEXACT = (
     "compares two fits to 1e-7, closer than the default tol holds w; test_weights_are_repetitions does so at a gap "
     "that is small enough"
@@ -34,6 +38,7 @@ EXPECTED = {
         "check_class_weight_classifiers": "class weights of 1000 and 0.0001 make nu=0.5 infeasible, and NuSVC says so",
         **_weights("the classes of these data are too unequal for nu=0.5, and NuSVC says so"),
     },
+    "AutoClassifier": _weights(_CLOSE),
     "LinearSVC(loss='hinge')": _weights(_INEXACT),
     "LinearSVR(loss='epsilon_insensitive')": _weights(_INEXACT),
     "KernelMachine(loss='poisson')": {

@@ -193,6 +193,12 @@ CASES = [
     ),
     Case("AutoClassifier", lambda: AutoClassifier(kernels=["RBF(2.0)", "Linear()"], cv=3), _COLUMNS, _SOLD),
     Case("AutoClassifier of three", lambda: AutoClassifier(kernels=[RBF(1.0), RBF(3.0)], cv=2), X, CLASSES),
+    Case(
+        "AutoClassifier, sparse",
+        lambda: AutoClassifier(kernels=[RBF(2.0)], cv=2),
+        sparse.coo_array(X * (X > 0)),
+        CLASSES,
+    ),
     Case("AutoRegressor", lambda: AutoRegressor(kernels=[RBF(2.0), Linear()], cv=2), _COLUMNS, _VALUE),
     Case("KernelMixture", lambda: KernelMixture([Linear(), RBF(1.0).on([0]), RBF(2.0)]), X, CLASSES),
     Case("KernelMixture for KernelRidge", lambda: KernelMixture([RBF(1.0), RBF(3.0)], "objective", tol=0.01), X, Y),

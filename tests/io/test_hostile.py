@@ -262,9 +262,21 @@ def test_an_expansion_is_made_of_its_parts_alone(file):
         ("AutoRegressor", "residuals_", {"array": "nan"}, "residuals_ of AutoRegressor are numbers"),
         ("AutoRegressor", "residuals_", {"array": "falling"}, "residuals_ of AutoRegressor are in ascending order"),
         ("AutoRegressor", "residuals_", [], "residuals_ of AutoRegressor are numbers"),
+        (
+            "AutoRegressor",
+            "residual_counts_",
+            {"array": "one"},
+            "residual_counts_ of AutoRegressor are numbers above 0",
+        ),
+        (
+            "AutoRegressor",
+            "residual_counts_",
+            {"array": "nan"},
+            "residual_counts_ of AutoRegressor are numbers above 0",
+        ),
         ("AutoRegressor", "target_scale_", "exp", "target_scale_ of AutoRegressor is 'identity' or 'log'"),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_what_an_automatic_model_knows(file, name, key, value, match):
     manifest, arrays = parts(name, file)

@@ -165,6 +165,28 @@ def test_missing_numbers_are_at_the_median_and_marked():
     assert "3 missing are at the median" in encoder.treatment_[0].said
 
 
+def test_a_weight_is_a_number_of_rows():
+    """Numbers, dates and ranks are encoded as if rows were repeated as often as their weights say, 0 for not at all."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "number": np.where(rng.uniform(size=60) < 0.2, np.nan, rng.normal(3, 2, 60)),
+            "tail": np.exp(rng.normal(0, 3, 60)),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 3000, 60), "D"),
+            "level": pd.Categorical(rng.choice(["S", "M", "L"], 60), ["S", "M", "L"], ordered=True),
+            "group": rng.choice(["a", "b", "c"], 60),
+        }
+    )
+    weights = rng.integers(0, 4, 60)
+    weighted = TableEncoder().fit(table, sample_weight=weights)
+    repeated = TableEncoder().fit(table.iloc[np.repeat(np.arange(60), weights)])
+    assert weighted.get_feature_names_out().tolist() == repeated.get_feature_names_out().tolist()
+    np.testing.assert_allclose(weighted.transform(table), repeated.transform(table), rtol=1e-9, atol=1e-9)
+    assert not np.allclose(weighted.transform(table), TableEncoder().fit(table).transform(table), atol=1e-3)
+    with pytest.raises(ValueError, match=r"sample_weight\[2\] is -1"):
+        TableEncoder().fit(table[:3], sample_weight=[1, 1, -1])
+
+
 def test_missing_at_prediction_only():
     encoder = TableEncoder().fit(pd.DataFrame({"v": [1.0, 2.0, 9.0], "w": ["a", "b", "c"], "x": ["u", "v", "u"]}))
     found = encoder.transform(pd.DataFrame({"v": [None, 2.0], "w": [None, "b"], "x": [None, "u"]}))

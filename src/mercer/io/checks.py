@@ -18,6 +18,7 @@ from mercer.kernels.rules.pullback import Applied, Columns
 from mercer.rkhs import MercerExpansion, RKHSVector
 from mercer.rkhs.functions.centres import size_of
 from mercer.rkhs.functions.sums import Expansion
+from mercer.tables.sparse import SparseEncoder
 
 # What models compute with, as arrays (or single numbers) that are finite.
 _NUMBERS: tuple[str, ...] = (
@@ -327,7 +328,9 @@ def check_automatic(attributes: dict[str, Any], name: str) -> None:
     right = type(account).__name__ == "Account" and all(isinstance(part, str) for part in parts)
     require(right and isinstance(account.facts, dict), f"account_ of {name} consists of sentences and facts")
     if "encoder_" in attributes:
-        require(hasattr(attributes["encoder_"], "columns_"), f"encoder_ of {name} is a fitted encoder")
+        encoder = attributes["encoder_"]
+        fitted = isinstance(encoder, SparseEncoder) and hasattr(encoder, "n_features_in_")
+        require(fitted or hasattr(encoder, "columns_"), f"encoder_ of {name} is a fitted encoder")
     if "estimator_" in attributes:
         require(isinstance(attributes["estimator_"], BaseEstimator), f"estimator_ of {name} is an estimator")
     if "results_" in attributes:
@@ -338,6 +341,9 @@ def check_automatic(attributes: dict[str, Any], name: str) -> None:
         rest = attributes["residuals_"]
         require(_numbers(rest, 1) and len(rest) > 0, f"residuals_ of {name} are numbers")
         require((rest[:-1] <= rest[1:]).all(), f"residuals_ of {name} are in ascending order")
+        counts = attributes.get("residual_counts_")
+        right = counts is None or (_numbers(counts, 1) and counts.shape == rest.shape and bool((counts > 0).all()))
+        require(right, f"residual_counts_ of {name} are numbers above 0, one for each residual")
     if "target_scale_" in attributes:
         require(attributes["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
 

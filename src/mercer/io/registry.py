@@ -47,7 +47,7 @@ _LIBRARY: dict[str, tuple[str, ...] | None] = {
         "StudentWindow",
         "WendlandWindow",
     ),
-    "mercer.tables": ("TableEncoder",),
+    "mercer.tables": ("SparseEncoder", "TableEncoder"),
     "mercer.selection": ("Account", "AutoClassifier", "AutoRegressor", "KernelMixture", "KernelSearchCV", "Learned"),
     "mercer.solvers.gp.space": ("Space",),
     "mercer.solvers.online.pegasos": ("Watched",),

@@ -8,10 +8,12 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from mercer.points import Points
 from mercer.rkhs.functions.centres import size_of
+from mercer.tables.sparse import SparseEncoder
 
 _POINTS = ("X_fit_", "support_vectors_", "_everyone", "_data")  # where models keep points that they were fitted to
 _ANSWERS = ("predict", "decision_function", "score_samples", "transform")
@@ -19,6 +21,7 @@ _INSIDE = ("encoder_", "best_estimator_", "estimator_", "regressor_")  # what mo
 _SEVERAL = ("steps", "transformers", "transformer_list")
 _PROCESS_POINTS = 300  # points up to which the variance of a process, a matter of their third power, is worth a trial
 _POINT_COPIES = 7  # rows of a trial: one row would fit beside vectors of any length, and this is no usual length
+_WIDEST = 2**62  # columns of a sparse matrix
 _PAIRED_CLASSES = 30  # classes up to which the probabilities of all pairs are worth a trial
 
 
@@ -90,6 +93,8 @@ def sample(model: Any) -> Any:
         return sample(attributes["transformer_list"][0][1])
     if "transformers_" in attributes:
         return _row_of_columns(model)
+    if isinstance(model, SparseEncoder) and "n_features_in_" in attributes:
+        return sparse.csr_array((_POINT_COPIES, min(attributes["n_features_in_"], _WIDEST)))
     if "columns_" in attributes:
         import pandas as pd
 

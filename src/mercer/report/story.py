@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer, r2_score
@@ -67,6 +68,8 @@ class Story:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if sparse.issparse(self.train[0]):
+            raise TypeError("a report tells of the columns of a table; X of this one is a sparse matrix.")
         for name, rows in (("train", self.train), ("test", self.test)):
             if rows is not None and len(rows[0]) != len(rows[1]):
                 raise ValueError(

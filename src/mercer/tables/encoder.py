@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mercer.estimators.shared.data import positive_weights
 from mercer.estimators.shared.parameters import positive, whole
 from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import Composed, On
@@ -18,6 +20,10 @@ from mercer.tables.kinds import OBJECTS, encode_column, learn_column, strangenes
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_KINDS = {"category": "categories", "ordered category": "ordered categories"}
+_KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
 
 
 class Column(NamedTuple):
@@ -117,7 +123,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.tails = tails
         self.texts = texts
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn what each column is.
 
         Parameters
@@ -126,6 +132,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             A table (pandas, polars) or an array.
         y
             Ignored.
+        sample_weight
+            How many rows each counts for in means, deviations and medians; 0 leaves it out. What a column is and which
+            categories are rare follows from the cells alone.
 
         Returns
         -------
@@ -133,12 +142,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         table = self._table(X, fitting=True)
+        weights, rows = positive_weights(sample_weight, len(table))
+        table = table if rows is None else table.iloc[rows]
         asked: dict[str, Any] = {
             "scale": float(self.category_scale),
             "most": int(self.max_categories),
             "fewest": int(self.min_rows),
             "tails": self.tails,
             "texts": self.texts,
+            "weights": weights,
         }
         self.columns_ = [learn_column(str(name), column, **asked) for name, column in table.items()]
         if not any(c["made"] for c in self.columns_):
@@ -182,6 +194,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """What was done to each column."""
         check_is_fitted(self, "columns_")
         return [Column(c["name"], c["kind"], list(c["made"]), c["said"]) for c in self.columns_]
+
+    def sentence(self) -> str:
+        """Say how many columns of each kind there are, and which were dropped."""
+        columns = self.treatment_
+        kinds = Counter(column.kind for column in columns)
+        listed = ", ".join(f"{_KINDS.get(kind, kind)} {number:,}" for kind, number in kinds.most_common())
+        gone = [column.name for column in columns if not column.made]
+        dropped = f" Dropped: {', '.join(gone[:8])}{', ...' if len(gone) > 8 else ''}." if gone else ""
+        return f"They were made of {count(len(columns), 'column')}: {listed}.{dropped}"
 
     def places(self, *kinds_wanted: str) -> list[int]:
         """Return which columns of the result were made of columns of the table of these kinds.

@@ -20,7 +20,14 @@ _MARKED = "; {} at the median and marked by a further column"
 
 
 def learn_numbers(
-    name: str, values: np.ndarray, wrong: int, example: str, scale: float, tails: str, called: str = ""
+    name: str,
+    values: np.ndarray,
+    wrong: int,
+    example: str,
+    scale: float,
+    tails: str,
+    weights: np.ndarray | None = None,
+    called: str = "",
 ) -> dict[str, Any]:
     """Return how a column of numbers is encoded, as plain data.
 
@@ -36,12 +43,14 @@ def learn_numbers(
         Distance of two categories, in units of sqrt(2): a column of two numbers is one of two categories.
     tails
         "auto", or "keep" to leave every number as it is but for mean and deviation.
+    weights
+        How many rows each of them counts for; None for one.
     called
         What the values are, where they stand for something else.
     """
     gone = np.isnan(values)
-    there = np.sort(values[~gone])  # sorted, so that sums do not depend on the order of the rows
-    median = float(np.median(there))
+    there, weights = in_order(values[~gone], None if weights is None else weights[~gone])
+    median = median_of(there, weights)
     two = len(there) > 0 and bool(np.all((there == there[0]) | (there == there[-1])))
     state: dict[str, Any] = {
         "name": name,
@@ -58,7 +67,7 @@ def learn_numbers(
         state |= {"centre": float(middle), "spread": float(half / (_HALF * scale)) or 1.0, "mean": 0.0}
         what = called or f"two values, {shown(there[0])} and {shown(there[-1])}, one column"
     else:
-        state |= _standard(there)
+        state |= _standard(there, weights)
         far = np.abs((there[[0, -1]] - state["centre"]) / state["spread"] - state["mean"]).max()
         state["shape"] = "log" if tails == "auto" else "plain"
         what = called or f"numbers from {shown(there[0])} to {shown(there[-1])} (median {shown(median)})"
@@ -73,14 +82,41 @@ def learn_numbers(
     return state | {"made": made, "said": f"{name}: {what}."}
 
 
-def _standard(there: np.ndarray) -> dict[str, float]:
+def in_order(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return values in ascending order with their weights, so that sums do not depend on the order of the rows."""
+    if weights is None:
+        return np.sort(values), None
+    order = np.lexsort((weights, values))
+    return values[order], weights[order]
+
+
+def median_of(there: np.ndarray, weights: np.ndarray | None) -> float:
+    """Return the median of ascending values, each of which counts for as many as its weight says.
+
+    Examples
+    --------
+    >>> median_of(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 2.0]))
+    5.5
+    """
+    if weights is None:
+        return float(np.median(there))
+    below = np.cumsum(weights)
+    low, high = (np.searchsorted(below, below[-1] / 2, side) for side in ("left", "right"))
+    return float(there[low] / 2 + there[min(high, len(there) - 1)] / 2)
+
+
+def _standard(there: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
     """Return centre, spread and mean: a value v becomes (v - centre) / spread - mean."""
     centre = float(there[len(there) // 2])
     apart = there - centre
     far = float(np.abs(apart).max())
-    apart = apart / far
-    deviation = float(apart.std())
-    return {"centre": centre, "spread": far * deviation or far, "mean": float(apart.mean()) / deviation}
+    mean, deviation = _moments(apart / far, weights)
+    return {"centre": centre, "spread": far * deviation or far, "mean": mean / deviation}
+
+
+def _moments(values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    mean = float(np.average(values, weights=weights))
+    return mean, float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
 
 
 def encode_numbers(state: dict[str, Any], cells: Numbers) -> tuple[np.ndarray, int, list[str]]:
@@ -260,7 +296,9 @@ def _seconds(series: pd.Series) -> np.ndarray:
     return np.where(pd.isna(series), np.nan, ticks.astype(np.int64) / 1e6)
 
 
-def learn_dates(name: str, times: np.ndarray, how: str, scale: float) -> dict[str, Any]:
+def learn_dates(
+    name: str, times: np.ndarray, how: str, scale: float, weights: np.ndarray | None = None
+) -> dict[str, Any]:
     """Return how a column of dates is encoded, as plain data.
 
     Parameters
@@ -273,9 +311,11 @@ def learn_dates(name: str, times: np.ndarray, how: str, scale: float) -> dict[st
         The format in which texts are dates, "" if they are no texts.
     scale
         Radius of the circles: two times at random are as far apart as two categories.
+    weights
+        How many rows each time counts for; None for one.
     """
     gone = np.isnan(times)
-    there = np.sort(times[~gone])
+    there, weights = in_order(times[~gone], None if weights is None else weights[~gone])
     span = float(there[-1] - there[0])
     clock = how in ("%H:%M", "%H:%M:%S")
     parts = [] if clock else ["time"]
@@ -284,14 +324,15 @@ def learn_dates(name: str, times: np.ndarray, how: str, scale: float) -> dict[st
     parts += ["hour"] * (len(np.unique(there % _DAY)) > 1)
     made = [m for p in parts for m in ([f"{name} {p}"] if p == "time" else [f"{name} {p} sin", f"{name} {p} cos"])]
     days = there / _DAY
+    mean, deviation = _moments(days, weights)
     state: dict[str, Any] = {
         "name": name,
         "kind": "date",
         "format": how,
         "parts": parts,
-        "median": float(np.median(days)),
-        "centre": float(days.mean()),
-        "spread": float(days.std()) or 1.0,
+        "median": median_of(days, weights),
+        "centre": mean,
+        "spread": deviation or 1.0,
         "missing": bool(gone.any()),
         "scale": float(scale),
         "made": made + [f"{name} missing"] * bool(gone.any()),

@@ -40,20 +40,28 @@ _IDENTIFIER = re.compile(
 
 
 def learn_column(
-    name: str, series: pd.Series, *, scale: float, most: int, fewest: int, tails: str, texts: str
+    name: str,
+    series: pd.Series,
+    *,
+    scale: float,
+    most: int,
+    fewest: int,
+    tails: str,
+    texts: str,
+    weights: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Return how a column is encoded, as plain data: `name`, `kind`, `made` (columns), `said`, and what its kind needs.
 
-    The other arguments are parameters of `TableEncoder`.
+    The other arguments are parameters of `TableEncoder`, and the weights of the rows.
     """
     import pandas as pd
 
     chosen = isinstance(series.dtype, pd.CategoricalDtype)  # somebody has said that these are categories
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
-        return _dates(name, series, "", scale)
+        return _dates(name, series, "", scale, weights)
     plain = not chosen and pd.api.types.is_numeric_dtype(series.dtype)
     if (plain and not pd.api.types.is_bool_dtype(series.dtype)) or pd.api.types.is_timedelta64_dtype(series.dtype):
-        return _numbers(name, series, numbers(series), scale, tails)
+        return _numbers(name, series, numbers(series), scale, tails, weights)
     if not chosen and not plain:
         codes, values = distinct(series)
         present = [values[i] for i in np.unique(codes[codes >= 0])]
@@ -61,18 +69,18 @@ def learn_column(
             cells = numbers(series)
             there = int((~np.isnan(cells.values)).sum())
             if there and there >= _NUMBERS_SHARE * (there + cells.wrong):
-                return _numbers(name, series, cells, scale, tails)
+                return _numbers(name, series, cells, scale, tails, weights)
         elif all(hasattr(v, "isoformat") and hasattr(v, "year") for v in present) and present:
-            return _dates(name, series, "", scale)
+            return _dates(name, series, "", scale, weights)
         how = format_of(sorted(present, key=str))
         if how is not None:
-            return _dates(name, series, how, scale)
+            return _dates(name, series, how, scale, weights)
     codes, called = names(series)
     there = int((codes >= 0).sum())
     if len(called) < 2 and (not called or there == len(codes)):
         return _constant(name, there, called[0] if called else None)
     if chosen and series.cat.ordered and len(called) > 1:
-        return _ordered(name, series, scale)
+        return _ordered(name, series, scale, weights)
     if not chosen and there >= _TELLING_ROWS:
         kind = _strings(called) if len(called) > min(most, _NAMING * there) else ""
         if kind and texts == "keep":
@@ -83,12 +91,12 @@ def learn_column(
     return learn_categories(name, codes, called, scale, most, fewest)
 
 
-def _ordered(name: str, series: pd.Series, scale: float) -> dict[str, Any]:
+def _ordered(name: str, series: pd.Series, scale: float, weights: np.ndarray | None) -> dict[str, Any]:
     """Return the state of an ordered category: the ranks of its levels are numbers, of all levels that it declares."""
     levels = list(dict.fromkeys(name_of(level) for level in series.cat.categories if not is_missing(level)))
     listed = " < ".join(levels if len(levels) <= _LISTED_LEVELS else [*levels[: _LISTED_LEVELS - 2], "...", levels[-1]])
     called = f"{len(levels):,} levels in order ({listed}), their ranks as numbers"
-    state = learn_numbers(name, *ranks(series, levels), scale, "keep", called)
+    state = learn_numbers(name, *ranks(series, levels), scale, "keep", weights, called)
     kind = "ordered category" if state["kind"] == "number" else state["kind"]
     return state | {"kind": kind, "levels": levels}
 
@@ -119,7 +127,9 @@ def _kept(name: str, kind: str, called: list[str], there: int, gone: int) -> dic
     return {"name": name, "kind": kind, "made": [name], "said": f"{said}."}
 
 
-def _numbers(name: str, series: pd.Series, cells: Numbers, scale: float, tails: str) -> dict[str, Any]:
+def _numbers(
+    name: str, series: pd.Series, cells: Numbers, scale: float, tails: str, weights: np.ndarray | None
+) -> dict[str, Any]:
     there = cells.values[~np.isnan(cells.values)]
     if not len(there) or there.min() == there.max():
         if len(there) == len(cells.values) or not len(there):
@@ -129,15 +139,15 @@ def _numbers(name: str, series: pd.Series, cells: Numbers, scale: float, tails: 
     whole = bool(np.all(there == np.floor(there)))
     if whole and len(there) >= _TELLING_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
         return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
-    return learn_numbers(name, *cells, scale, tails)
+    return learn_numbers(name, *cells, scale, tails, weights)
 
 
-def _dates(name: str, series: pd.Series, how: str, scale: float) -> dict[str, Any]:
+def _dates(name: str, series: pd.Series, how: str, scale: float, weights: np.ndarray | None) -> dict[str, Any]:
     times, _, _ = seconds(series, how)
     there = times[~np.isnan(times)]
     if not len(there) or there.min() == there.max():
         return _constant(name, len(there), str(series.dropna().iloc[0]) if len(there) else None)
-    return learn_dates(name, times, how, scale)
+    return learn_dates(name, times, how, scale, weights)
 
 
 def _constant(name: str, there: int, value: str | None) -> dict[str, Any]:

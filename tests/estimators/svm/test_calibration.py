@@ -63,6 +63,9 @@ def test_a_weight_of_two_is_a_point_twice():
     np.testing.assert_array_equal(
         pair_maps(values, codes, 3)["slope"], pair_maps(values, codes, 3, np.full(9000, 7.0))["slope"]
     )
+    counted = pair_maps(values, codes, 3, 1.0 + twice, counts=True)
+    for key, value in repeated.items():
+        np.testing.assert_allclose(counted[key], value, rtol=1e-5)
 
 
 def test_folds_spread_every_class_and_follow_the_seed():

@@ -498,7 +498,6 @@ def test_copies_are_counted():
         ({"kernels": [Linear]}, "the class Linear, which has no scale"),
         ({"kernels": ["RBF(1) +"]}, "expected"),
         ({"kernels": [3.0]}, "kernels contains 3.0"),
-        ({"scoring": "neg_log_loss"}, "asks for probabilities"),
         ({"scoring": 7}, "scoring=7 of AutoClassifier must be the name of a score"),
     ],
 )

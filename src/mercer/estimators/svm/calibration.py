@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from mercer.estimators.shared.classes import pair_index
+from mercer.estimators.svm.fold import dealt
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
 _NEWTON_STEPS = 100  # at most, far more than a convex loss of two numbers takes
@@ -18,7 +19,9 @@ _POWERS = (0.2, 5.0)  # between which the power of a law is searched
 _COUPLED = 2**22  # entries of the systems of coupled pairs that are held at a time, 32 MB
 
 
-def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
+def logistic_map(
+    values: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None, counts: bool = False
+) -> tuple[float, float]:
     """Return a and b of p = 1 / (1 + exp(-(a f + b))), the probability that f belongs to a positive (Platt 1999).
 
     Targets are drawn in from 0 and 1 by one count each, so that values that separate the classes have a slope, too.
@@ -32,6 +35,8 @@ def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray |
         Whether each of them is one.
     weights
         What each of them counts, beside the others; None for all the same.
+    counts
+        Whether the weights are numbers of points, so that 2 everywhere is twice as much evidence.
 
     Examples
     --------
@@ -44,9 +49,10 @@ def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray |
     positive = np.asarray(positive, dtype=bool)
     if positive.all() or not positive.any():
         return 1.0, 0.0
-    weight = np.ones(len(positive)) if weights is None else weights / np.mean(weights)
+    weight = _evidence(weights, counts, len(positive))
     yes, no = float(weight[positive].sum()), float(weight[~positive].sum())
-    unit = float(np.std(values)) or 1.0
+    centre = np.average(values, weights=weight)
+    unit = float(np.sqrt(np.average((values - centre) ** 2, weights=weight))) or 1.0
     f = values / unit
     target = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     start = float(np.log((yes + 1.0) / (no + 1.0)))
@@ -54,6 +60,13 @@ def logistic_map(values: np.ndarray, positive: np.ndarray, weights: np.ndarray |
     if a < _FLATTEST:
         a, b = _fitted(f, target, weight, np.array([_FLATTEST, start]), np.array([False, True]))
     return float(a / unit), float(b)
+
+
+def _evidence(weights: np.ndarray | None, counts: bool, n: int) -> np.ndarray:
+    """Return how many points each of n points stands for; n together, unless the weights are such counts."""
+    if weights is None:
+        return np.ones(n)
+    return weights if counts else weights / np.mean(weights)
 
 
 def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.ndarray, free: np.ndarray) -> np.ndarray:
@@ -83,7 +96,7 @@ def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.nda
 
 
 def pair_maps(
-    values: np.ndarray, codes: np.ndarray, count: int, weights: np.ndarray | None = None
+    values: np.ndarray, codes: np.ndarray, count: int, weights: np.ndarray | None = None, counts: bool = False
 ) -> dict[str, np.ndarray]:
     """Return the logistic map of every pair of classes, as arrays "slope" and "offset".
 
@@ -99,33 +112,74 @@ def pair_maps(
         The class number of each point.
     count
         The number of classes.
-    weights
+    weights, counts
         What each point counts, as for `logistic_map`.
     """
     found = []
     for p, (i, j) in enumerate(zip(*pair_index(count), strict=True)):
         here = np.isfinite(values[:, p]) & ((codes == i) | (codes == j))
         positive = codes[here] == (j if count == 2 else i)
-        found.append(logistic_map(values[here, p], positive, None if weights is None else weights[here]))
+        found.append(logistic_map(values[here, p], positive, None if weights is None else weights[here], counts))
     slope, offset = np.array(found).T
     maps = {"slope": slope, "offset": offset}
     known = np.isfinite(values).all(axis=1)
     if count > 2 and known.any():
         some = None if weights is None else weights[known]
-        maps["power"] = np.array([_power(probabilities(values[known], maps, count), codes[known], some)])
+        weight = _evidence(some, counts, int(known.sum()))
+        maps["power"] = np.array([_power(probabilities(values[known], maps, count), codes[known], weight)])
     return maps
 
 
-def _power(law: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> float:
+def _power(law: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """Return t for which p^t, scaled to sum 1, has the least cross-entropy with the classes drawn in by a count."""
-    n, count = law.shape
+    n, count = float(weight.sum()), law.shape[1]
     target = np.full(law.shape, 1.0 / ((n + 2) * (count - 1)))
-    target[np.arange(n), codes] = (n + 1.0) / (n + 2.0)
-    weight = np.ones(n) if weights is None else weights / np.mean(weights)
+    target[np.arange(len(law)), codes] = (n + 1.0) / (n + 2.0)
     logs = np.log(law / law.max(axis=1, keepdims=True))
     mean = float(weight @ np.sum(target * logs, axis=1))
     found = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
     return float(found.x)
+
+
+def cross_calibrated(
+    values: list[np.ndarray],
+    points: list[np.ndarray],
+    codes: np.ndarray,
+    count: int,
+    weights: np.ndarray | None = None,
+    counts: bool = False,
+) -> list[np.ndarray]:
+    """Return the law of the classes at the points of each fold, by maps that have seen the other folds only.
+
+    So no probability knows the class of its point. A single fold is cut in five, each of which the others serve.
+
+    Parameters
+    ----------
+    values
+        Of each fold f of every pair, by a machine that was not fitted to the fold: as for `pair_maps`.
+    points
+        Which points these are.
+    codes, count, weights, counts
+        Of all points, as for `pair_maps`.
+    """
+    if len(points) == 1:
+        (f,), (at,) = values, points
+        part = dealt(codes[at], None)
+        cut = [part == p for p in np.unique(part)]
+        law = np.empty((len(at), count))
+        if len(cut) > 1:
+            parts = [f[here] for here in cut], [at[here] for here in cut]
+            for here, found in zip(cut, cross_calibrated(*parts, codes, count, weights, counts), strict=True):
+                law[here] = found
+            return [law]
+    laws = []
+    every, f = np.concatenate(points), np.concatenate(values)
+    for at, own in zip(points, values, strict=True):
+        others = ~np.isin(every, at)
+        seen = every[others]
+        some = None if weights is None else weights[seen]
+        laws.append(probabilities(np.nan_to_num(own), pair_maps(f[others], codes[seen], count, some, counts), count))
+    return laws
 
 
 def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.ndarray:

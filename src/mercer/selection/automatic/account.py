@@ -206,7 +206,10 @@ def kernel_sentences(stage: Stage) -> str:
 
 def search_sentences(search: Search, stages: list[Stage]) -> str:
     """Say what was compared, on how many rows."""
-    said = []
+    said, whole = (
+        [],
+        " of whole groups" if search.groups is not None and isinstance(search.cv, int | np.integer) else "",
+    )
     for number, stage in enumerate(stages):
         cells = sum(trial.folds for trial in stage.trials)
         kernels = len({trial.candidate.kernel for trial in stage.trials})
@@ -214,7 +217,8 @@ def search_sentences(search: Search, stages: list[Stage]) -> str:
         which = ("of this list", "of the families that might be the best", "of those")[min(number, 2)]
         said.append(
             f"{'Then' if number else 'Tried:'} {count(kernels, 'kernel')} {which}{prices} on "
-            f"{count(len(stage.rows), 'row')} in {len(stage.splits)} folds, {cells:,} fits in {stage.seconds:.1f} s"
+            f"{count(len(stage.rows), 'row')} in {len(stage.splits)} folds{whole}, {cells:,} fits in "
+            f"{stage.seconds:.1f} s"
             + (f" ({_left(stage)} left early as hopeless)" if _left(stage) and not stage.interrupted else "")
             + "."
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
@@ -23,12 +23,13 @@ from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.selection.automatic.account import Account, Stage, scoring_name, told
 from mercer.selection.automatic.candidates import Look, learned_list, look_at, proposed, usual_list
+from mercer.selection.automatic.rows import Rows
 from mercer.selection.automatic.search import Search, first_look, sample
 from mercer.selection.search.cross_validation import require_for_search
-from mercer.tables import TableEncoder
+from mercer.tables import SparseEncoder, TableEncoder
 
-_KINDS = {"category": "categories", "ordered category": "ordered categories"}
-_KINDS |= {k: f"{k}s" for k in ("number", "date", "identifier", "text", "sequence")}
+FoldModels = Iterator[tuple[Any, np.ndarray, np.ndarray]]  # a model, the rows it has not seen, and their places
+
 _FINAL_ROWS = 3  # times search_rows, for the last look at the best few classifiers
 _LEARNING_ROWS = 40  # from which on a metric is learned
 _LEARNED_ROWS = 2000  # on which kernels with a learned metric are compared once more, at all prices
@@ -74,20 +75,20 @@ class AutoModel(BaseEstimator):
         """Return the targets as they are learned from, with what is known of them remembered."""
         raise NotImplementedError
 
-    def _readings(self, y: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
+    def _readings(self, y: np.ndarray, rows: Rows) -> list[tuple[str, np.ndarray, Any]]:
         """Return the ways to read the targets: their scale, the values, and how predictions of these are scored."""
         raise NotImplementedError
 
-    def _codes_of(self, target: np.ndarray) -> np.ndarray:
-        """Return targets in columns, from which a metric is learned."""
+    def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Return targets in columns, about their weighted mean, from which a metric is learned."""
         raise NotImplementedError
 
-    def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
+    def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
         """Return the model whose kernel is to be found, and prices of errors to try, the strongest penalty first."""
         raise NotImplementedError
 
-    def _held(self, models: Iterator[tuple[Any, np.ndarray, np.ndarray]], y: np.ndarray, rows: np.ndarray) -> None:
-        """Learn from models of the folds what the model is worth on rows that it has not seen."""
+    def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
+        """Learn from models of the folds what the model is worth on rows `at` that it has not seen."""
         raise NotImplementedError
 
     def _target_sentences(self, y: np.ndarray) -> str:
@@ -104,23 +105,31 @@ class AutoModel(BaseEstimator):
 
     # -- fit --------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Look at the data, find a kernel, and fit it to all rows.
 
         Parameters
         ----------
         X
-            A table (pandas, polars) with columns of any kind, or an array.
+            A table (pandas, polars) with columns of any kind, an array, or a sparse matrix, which is taken as it is.
         y
             A class or a number for each row.
+        sample_weight
+            How many rows each row counts for, at least 0: in the columns' means, the fits, the scores, and what is
+            learned from rows held out. 0 leaves it out.
+        groups
+            What belongs together: rows of one group are never both learned from and held out. A number of folds becomes
+            `StratifiedGroupKFold` (`GroupKFold`); a splitter gets them; pairs of rows are taken as they are.
 
         Returns
         -------
         self
         """
-        return self.fit_encoded(X, y)
+        return self.fit_encoded(X, y, sample_weight=sample_weight, groups=groups)
 
-    def fit_encoded(self, X: Any, y: Any, encoder: TableEncoder | None = None) -> Self:
+    def fit_encoded(
+        self, X: Any, y: Any, encoder: TableEncoder | None = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Fit, with an encoder that has learned the columns of X already, where there is one.
 
         Whoever shows the columns before the search (`mercer fit`) has such an encoder; `new_encoder` makes it.
@@ -133,23 +142,27 @@ class AutoModel(BaseEstimator):
         self.timings_ = clock.spent
         seed = int(check_random_state(self.random_state).randint(2**31))
         with clock("encode"):
-            Z = self._encoded(X, encoder)
-            target = _check_y(as_given(y), multi_output=False, y_numeric=not self._classifies, estimator=self)
+            rows = Rows.of(y, sample_weight, groups)
+            if len(rows.places) < rows.given:
+                check_consistent_length(X, y)
+            Z = self._encoded(rows.taken(X), encoder, rows)
+            y = rows.taken(as_given(y))
+            target = _check_y(y, multi_output=False, y_numeric=not self._classifies, estimator=self)
             check_consistent_length(Z, target)
             target = self._read_target(target)
         with clock("search"):
-            look, search, stages, learned = self._searched(Z, target, clock, seed)
+            look, search, stages, learned = self._searched(Z, target, rows, clock, seed)
         winner = stages[-1].best()
         self._keep_results(search, stages)
         with clock("calibrate"):
             model = clone(search.model).set_params(
                 kernel=winner.candidate.kernel, **{self._price: winner.price}, verbose=0
             )
-            self._held(self._fold_models(model, learned, stages[-1], clock), learned, stages[-1].rows)
+            self._held(self._fold_models(model, learned, rows, stages[-1], clock), learned, stages[-1].rows, rows)
         with clock("refit"):
-            said = self._refit(model, Z, self.learned_target(target), clock)
+            said = self._refit(model, Z, self.learned_target(target), rows, clock)
         self.account_ = told(look, search, stages)
-        self._complete(self.account_, target, said)
+        self._complete(self.account_, target, rows, said)
         self.interrupted_ = any(s.interrupted for s in stages) or "interrupt" in self.certificate_.stopped
         return self
 
@@ -157,26 +170,31 @@ class AutoModel(BaseEstimator):
         """Return an encoder as `fit` uses it, not yet fitted: kernels that are named compare numbers only."""
         return TableEncoder(texts="keep" if self.kernels is None else "drop")
 
-    def _encoded(self, X: Any, encoder: TableEncoder | None) -> np.ndarray:
-        self.encoder_ = self.new_encoder().fit(X) if encoder is None else encoder
+    def _encoded(self, X: Any, encoder: TableEncoder | None, rows: Rows) -> Any:
+        """Return the rows as kernels compare them: a sparse matrix stays one."""
+        if encoder is None and sparse.issparse(X):
+            self.encoder_: Any = SparseEncoder().fit(X)
+        else:
+            self.encoder_ = self.new_encoder().fit(X, **rows.weighted()) if encoder is None else encoder
         Z = self.encoder_.transform(X)
         self.n_features_in_ = self.encoder_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if hasattr(self.encoder_, "feature_names_in_"):
             self.feature_names_in_ = self.encoder_.feature_names_in_
-        return np.asarray(Z)
+        return Z
 
     def _searched(
-        self, Z: np.ndarray, target: np.ndarray, clock: Clock, seed: int
+        self, Z: Any, target: np.ndarray, given: Rows, clock: Clock, seed: int
     ) -> tuple[Look, Search, list[Stage], np.ndarray]:
         """Compare kernels on some rows; return also the targets as the winner has read them."""
         strings = [(place, kind) for kind in ("text", "sequence") for place in self.encoder_.places(kind)]
         look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True, strings=strings)
-        learns = self.kernels is None and not strings and len(Z) >= _LEARNING_ROWS
-        model, prices = self._machine(len(Z))
-        readings = self._readings(target)
-        rows = first = np.arange(len(Z))
-        if hasattr(self.cv, "split") or isinstance(self.cv, int | np.integer):  # pairs of rows speak of all rows
+        learns = self._learns(Z, strings, given)
+        model, prices = self._machine(given)
+        readings, cv = self._readings(target, given), given.cut(self.cv)
+        n = len(target)
+        rows = first = np.arange(n)
+        if not isinstance(cv, list):  # pairs of rows speak of all rows
             rows = sample(target, int(self.search_rows), self._classifies, seed)
             first = first_look(target, rows, self._classifies, seed)
         candidates = usual_list(Z[rows]) if learns else proposed(look, Z, rows, self.kernels)
@@ -186,15 +204,16 @@ class AutoModel(BaseEstimator):
                 self._price,
                 prices,
                 how,
-                self.cv,
+                cv,
                 self._classifies,
                 seed,
                 self.budget,
                 self.verbose,
                 clock,
                 [place for place, _ in strings],
-                self.encoder_.get_feature_names_out().tolist(),
+                self.encoder_.get_feature_names_out().tolist() if strings else [],
                 self.encoder_.named,
+                given.groups,
             )
             for _, _, how in readings
         ]
@@ -203,7 +222,7 @@ class AutoModel(BaseEstimator):
             step = max(1, len(candidates) // _SCALE_KERNELS)
             some = candidates[step // 2 :: step]
             for i, (search, (name, values, _)) in enumerate(zip(searches, readings, strict=True)):
-                stage = search.look(Z, values, first, some, prices, _SEARCH_SHARE * 0.2 * (i + 1))
+                stage = search.look(Z, values, first, some, prices, _SEARCH_SHARE * 0.2 * (i + 1), given.weights)
                 if clock.interrupted:
                     self.target_scale_ = name
                     return look, search, [stage], values
@@ -211,22 +230,27 @@ class AutoModel(BaseEstimator):
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
         if learns:
-            candidates, self.learned_ = learned_list(Z, self._codes_of(learned), self._classifies, seed, clock)
+            codes = self._codes_of(learned, given.weights)
+            candidates = learned_list(Z, codes, given.weights, self._classifies, seed, clock)
             few = sample(target, _LEARNED_ROWS, self._classifies, seed)
-            stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE)]
+            stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE, given.weights)]
             if self._classifies and len(few) < len(rows) and not stages[0].interrupted:
                 candidates, prices = search.finalists(stages[0])
-                stages.append(search.look(Z, learned, rows, candidates, prices, _SEARCH_SHARE))
+                stages.append(search.look(Z, learned, rows, candidates, prices, _SEARCH_SHARE, given.weights))
             return look, search, stages, learned
         more = None
-        if self._classifies and len(Z) >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
+        if self._classifies and n >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
         shares = (_SEARCH_SHARE * (0.7 if len(first) < len(rows) else 1.0), _SEARCH_SHARE * 0.85, _SEARCH_SHARE)
-        return look, search, search.stages(Z, learned, candidates, (first, rows, more), shares), learned
+        stages = search.stages(Z, learned, candidates, (first, rows, more), shares, given.weights)
+        return look, search, stages, learned
 
-    def _fold_models(
-        self, model: Any, y: np.ndarray, stage: Stage, clock: Clock
-    ) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    def _learns(self, Z: Any, strings: Any, given: Rows) -> bool:
+        """Whether a metric is learned: of numbers, where the user has not said what to compare, nor on which rows."""
+        free = self.kernels is None and isinstance(self.cv, int | np.integer) and given.groups is None
+        return bool(free and not strings and not sparse.issparse(Z) and Z.shape[0] >= _LEARNING_ROWS)
+
+    def _fold_models(self, model: Any, y: np.ndarray, rows: Rows, stage: Stage, clock: Clock) -> FoldModels:
         """Yield the winner fitted to the training rows of each fold, with its test rows and their places.
 
         Rows and kernel are as the search has seen them, so that kernel values of strings are not computed again.
@@ -243,14 +267,15 @@ class AutoModel(BaseEstimator):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # the fit to all rows says what is wrong
                     part = clone(model).set_params(time_limit=left)
-                    part.fit(Z[train], y[stage.rows[train]])
+                    at = stage.rows[train]
+                    part.fit(Z[train], y[at], **rows.weighted(at))
             except (ValueError, KeyboardInterrupt):  # one class only; or enough of it
                 if not number:
                     raise
                 continue
             yield part, Z[test], test
 
-    def _refit(self, model: Any, Z: np.ndarray, y: np.ndarray, clock: Clock) -> list[str]:
+    def _refit(self, model: Any, Z: Any, y: np.ndarray, rows: Rows, clock: Clock) -> list[str]:
         """Fit the winner to all rows; return what the solver had to say."""
         left = clock.time_limit()
         if clock.limit is not None and left is not None:  # a long search must not leave a model that is no model
@@ -258,7 +283,7 @@ class AutoModel(BaseEstimator):
         self.estimator_ = clone(model).set_params(time_limit=left, verbose=self.verbose)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self.estimator_.fit(Z, y)
+            self.estimator_.fit(Z, y, **rows.weighted())
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         return [str(warning.message).rstrip(".") for warning in caught]
@@ -290,14 +315,13 @@ class AutoModel(BaseEstimator):
             "rows": np.array([trial.rows for trial in trials]),
         }
 
-    def _complete(self, account: Account, target: np.ndarray, said: list[str]) -> None:
+    def _complete(self, account: Account, target: np.ndarray, rows: Rows, said: list[str]) -> None:
         """Add to the account what the search does not know."""
-        columns = self.encoder_.treatment_
-        kinds = Counter(column.kind for column in columns)
-        listed = ", ".join(f"{_KINDS.get(kind, kind)} {number:,}" for kind, number in kinds.most_common())
-        gone = [column.name for column in columns if not column.made]
-        dropped = f" Dropped: {', '.join(gone[:8])}{', ...' if len(gone) > 8 else ''}." if gone else ""
-        account.seen += f" They were made of {count(len(columns), 'column')}: {listed}.{dropped}"
+        account.seen += f" {self.encoder_.sentence()}"
+        if rows.weights is not None:
+            out = rows.given - len(target)
+            left = f"; {count(out, 'row')} of weight 0 {'is' if out == 1 else 'are'} left out" if out else ""
+            account.seen += f" Rows count as often as their weights say{left}."
         account.seen += f" {self._target_sentences(target)}"
         claim = self.certificate_
         state = "converged" if claim.converged else f"NOT converged ({claim.stopped})"
@@ -330,14 +354,17 @@ class AutoModel(BaseEstimator):
 
     @property
     def certificate_(self) -> Certificate:
-        """Primal, dual, gap and residual of the final fit; `certificate_.verify(X, y)` takes what `fit` took."""
+        """Primal, dual, gap and residual of the final fit.
+
+        `certificate_.verify(X, y, sample_weight=...)` takes what `fit` took.
+        """
         check_is_fitted(self, "estimator_")
         return replace(self.estimator_.certificate_, check=Recheck(self))
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Certificate:
-        if sample_weight is not None:
-            raise ValueError(f"{type(self).__name__} takes no sample_weight.")
-        checked: Certificate = self.estimator_.certificate_.verify(self.encoder_.transform(X), self.learned_target(y))
+        rows = Rows.of(y, sample_weight)
+        Z, target = self.encoder_.transform(rows.taken(X)), self.learned_target(rows.taken(y))
+        checked: Certificate = self.estimator_.certificate_.verify(Z, target, **rows.weighted())
         return checked
 
     @property
@@ -355,6 +382,7 @@ class AutoModel(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.estimators.features.metric import Learned, learn_metric
+from mercer.estimators.features.metric import learn_metric
 from mercer.kernels import (
     RBF,
     Cosine,
@@ -308,20 +308,20 @@ def usual_list(X: np.ndarray) -> list[Candidate]:
 
 
 def learned_list(
-    Z: np.ndarray, Y: np.ndarray, classifies: bool, seed: int, clock: Clock
-) -> tuple[list[Candidate], Learned]:
+    Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None, classifies: bool, seed: int, clock: Clock
+) -> list[Candidate]:
     """Return kernels with a metric learned from rows and targets, the mean of several first, and linear functions.
 
     Parameters
     ----------
-    Z, Y
-        Rows of numbers, and targets in columns.
+    Z, Y, weights
+        Rows of numbers, targets in columns, and weights.
     classifies
         Whether these are indicators of classes.
     seed, clock
         As for `learn_metric`.
     """
-    found = learn_metric(Z, Y, seed=seed, clock=clock)
+    found = learn_metric(Z, Y, weights, seed=seed, clock=clock)
     named = list(zip((step.family.name for step in found.chosen), found.kernels, strict=True))
     if len(named) > 1:
         named.insert(0, (f"mean of {' and '.join(name for name, _ in named)}", found.kernel))
@@ -329,7 +329,7 @@ def learned_list(
     if classifies:  # errors are counted in the end, not squared: another family may be the best
         candidates += [Candidate(kernel, f"learned {name}") for name, kernel in found.others.items()]
         candidates += _family("RBF", RBF, [_short(s) for s in scales(Z, 8)][2:7])
-    return [*candidates, Candidate(_short(1.0 / _square(Z)) * Linear(), "linear")], found
+    return [*candidates, Candidate(_short(1.0 / _square(Z)) * Linear(), "linear")]
 
 
 # -- kernels that a user names ----------------------------------------------------------------------------

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import skew
+from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils import _safe_indexing
@@ -17,11 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators import SVC, KernelRidge
 from mercer.estimators.features.feature_learning import indicators
-from mercer.estimators.shared.classes import as_given, numbered, pair_index, shown
+from mercer.estimators.shared.classes import as_given, numbered, shown
 from mercer.estimators.svm.calibration import pair_maps, probabilities
 from mercer.machine.words import count
 from mercer.selection.automatic.account import scoring_name
-from mercer.selection.automatic.base import AutoModel
+from mercer.selection.automatic.base import AutoModel, FoldModels
+from mercer.selection.automatic.calibrated import Calibrated, asks_for_probabilities, known_pairs
+from mercer.selection.automatic.rows import Rows
 from mercer.selection.search.cross_validation import PrecomputedRegressor
 from mercer.selection.search.search import flat
 from mercer.tables import target_of
@@ -30,6 +31,7 @@ _C_GRID = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])  # half decades, the
 _ALPHA_GRID = np.logspace(1, -5, 13)
 _MANY_ROWS, _LEAST_ALPHA = 12_000, 9e-5  # rows from which on no smaller alpha is tried: the last fit would hardly end
 _SKEWNESS, _LOG_TARGETS = 1.0, 30  # skewness and number of positive targets from which on their logarithms are tried
+_RANK = 1e-9  # by which a rank may miss a whole number, and be it
 _LARGEST_EXPONENT = 700.0  # beyond this exp is infinite
 
 
@@ -47,7 +49,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     cv
         A number of folds, which are shuffled; a splitter of scikit-learn, or pairs of training and test rows.
     scoring
-        What to maximise: a name or a scorer of scikit-learn. None for accuracy (`AutoRegressor`: R²).
+        What to maximise: a name or a scorer of scikit-learn. None for accuracy (`AutoRegressor`: R²). Probabilities are
+        those of each fold by maps of the margins that the others hold out.
     time_limit
         Seconds for everything. The search ends after 60% of them with the best so far; the last fit may, too.
     search_rows
@@ -122,38 +125,29 @@ class AutoClassifier(ClassifierMixin, AutoModel):
             raise ValueError(f"class {shown(rare)} has one row only, which cannot be both learned from and held out.")
         return y
 
-    def _readings(self, y: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
+    def _readings(self, y: np.ndarray, rows: Rows) -> list[tuple[str, np.ndarray, Any]]:
         scoring = "accuracy" if self.scoring is None else self.scoring
-        scorer = check_scoring(SVC(), scoring)
-        if np.atleast_1d(getattr(scorer, "_response_method", "")).tolist() == ["predict_proba"]:
-            raise ValueError(
-                f"scoring={scoring_name(scoring)!r} asks for probabilities, which are made after the search; "
-                "choose a score of classes or of the decision function, such as 'accuracy' or 'roc_auc'."
-            )
+        scorer, how = check_scoring(SVC(), scoring), scoring
+        if asks_for_probabilities(scorer):
+            how = Calibrated(scorer, scoring_name(scoring), rows.unit)
         learned = numbered(y)[1] if isinstance(scoring, str) else y  # a scorer may know labels by name
-        return [("identity", learned, scoring)]
+        return [("identity", learned, how)]
 
-    def _codes_of(self, target: np.ndarray) -> np.ndarray:
-        return indicators(np.searchsorted(self.classes_, target), len(self.classes_))
+    def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        return indicators(numbered(target)[1], len(self.classes_), weights)
 
-    def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
-        return SVC(decision_function_shape="ovo", budget=self._part), _C_GRID
+    def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
+        return SVC(decision_function_shape="ovo", budget=self._part), _C_GRID / rows.unit
 
-    def _held(self, models: Iterator[tuple[Any, np.ndarray, np.ndarray]], y: np.ndarray, rows: np.ndarray) -> None:
+    def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
         every = numbered(y)[0]  # the classes, by name or by number
         count = len(every)
-        pairs = list(zip(*pair_index(count), strict=True))
-        values = np.full((len(rows), len(pairs)), np.nan)
+        values = np.full((len(at), count * (count - 1) // 2), np.nan)
         for model, Z, places in models:
-            margins = model.decision_function(Z).reshape(len(places), -1)
-            known = np.searchsorted(every, model.classes_)  # a rare class may be absent from a fold
-            if len(known) == 2 < count:
-                margins = -margins  # of two classes the second is the positive one, of more the first
-            at = [pairs.index((known[i], known[j])) for i, j in zip(*pair_index(len(known)), strict=True)]
-            values[places[:, None], at] = margins
-        self.calibration_ = pair_maps(values, np.searchsorted(every, y[rows]), count)
+            values[places] = known_pairs(model.decision_function(Z), model.classes_, every)
+        self.calibration_ = pair_maps(values, np.searchsorted(every, y[at]), count, rows.counts(at), counts=True)
         seen = np.isfinite(values).all(axis=1)
-        self.held_out_ = {"rows": rows[seen], "values": self._decision(values[seen])}
+        self.held_out_ = {"rows": rows.places[at[seen]], "values": self._decision(values[seen])}
 
     def learned_target(self, y: Any) -> np.ndarray:
         """Return the labels as `estimator_` has learned them."""
@@ -241,8 +235,9 @@ class AutoRegressor(RegressorMixin, AutoModel):
         As for `AutoClassifier`; results have "alpha" in place of "C".
     target_scale_
         "identity", or "log" where `estimator_` has learned logarithms.
-    residuals_
-        Target less prediction of rows that were held out, on that scale, ascending.
+    residuals_, residual_counts_
+        Target less prediction of rows that were held out, on that scale, ascending; and how many rows each counts for,
+        None where all count for one.
 
     Examples
     --------
@@ -264,30 +259,32 @@ class AutoRegressor(RegressorMixin, AutoModel):
     def _read_target(self, y: np.ndarray) -> np.ndarray:
         return np.asarray(y, dtype=np.float64)
 
-    def _readings(self, y: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
+    def _readings(self, y: np.ndarray, rows: Rows) -> list[tuple[str, np.ndarray, Any]]:
         scoring = "r2" if self.scoring is None else self.scoring
         readings: list[tuple[str, np.ndarray, Any]] = [("identity", y, scoring)]
-        if len(y) >= _LOG_TARGETS and y.min() > 0 and skew(y) > max(_SKEWNESS, 2 * abs(skew(np.log(y)))):
+        if len(y) >= _LOG_TARGETS and y.min() > 0 and _tail(y, rows) > max(_SKEWNESS, 2 * abs(_tail(np.log(y), rows))):
             scorer = make_scorer(partial(_scored_back, scorer=check_scoring(KernelRidge(), scoring)))
             scorer.name = scoring_name(scoring)
             readings.append(("log", np.log(y), scorer))
         return readings
 
-    def _codes_of(self, target: np.ndarray) -> np.ndarray:
-        deviation = float(target.std())
-        return ((target - target.mean()) / (deviation if deviation > 0 else 1.0))[:, None]
+    def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        top = float(np.abs(target).max()) or 1.0  # squares of huge numbers overflow
+        return (target / top - np.average(target / top, weights=weights))[:, None]
 
-    def _machine(self, rows: int) -> tuple[Any, np.ndarray]:
-        alphas = _ALPHA_GRID if rows <= _MANY_ROWS else _ALPHA_GRID[_ALPHA_GRID > _LEAST_ALPHA]
-        return KernelRidge(fit_intercept=True, budget=self._part), alphas
+    def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
+        alphas = _ALPHA_GRID if len(rows.places) <= _MANY_ROWS else _ALPHA_GRID[_ALPHA_GRID > _LEAST_ALPHA]
+        return KernelRidge(fit_intercept=True, budget=self._part), alphas * rows.unit
 
-    def _held(self, models: Iterator[tuple[Any, np.ndarray, np.ndarray]], y: np.ndarray, rows: np.ndarray) -> None:
-        values = np.full(len(rows), np.nan)
+    def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
+        values = np.full(len(at), np.nan)
         for model, Z, places in models:
             values[places] = model.predict(Z)
         seen = np.isfinite(values)
-        self.residuals_ = np.sort(y[rows[seen]] - values[seen])
-        self.held_out_ = {"rows": rows[seen], "values": self._back(values[seen])}
+        residuals = y[at[seen]] - values[seen]
+        order = np.argsort(residuals, kind="stable")
+        self.residuals_, self.residual_counts_ = residuals[order], rows.counts(at[seen][order])
+        self.held_out_ = {"rows": rows.places[at[seen]], "values": self._back(values[seen])}
 
     def learned_target(self, y: Any) -> np.ndarray:
         """Return the targets, or their logarithms where `estimator_` has learned these."""
@@ -326,7 +323,11 @@ class AutoRegressor(RegressorMixin, AutoModel):
         asked = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
             raise ValueError(f"quantiles={quantiles!r} must be numbers between 0 and 1.")
-        return self._back(self._values(X, "predict")[:, None] + conformal_quantiles(self.residuals_, asked))
+        return self._back(self._values(X, "predict")[:, None] + self._residual_quantiles(asked))
+
+    def _residual_quantiles(self, asked: np.ndarray) -> np.ndarray:
+        counts = getattr(self, "residual_counts_", None)  # older model files do not know it
+        return conformal_quantiles(self.residuals_, asked, counts)
 
     def _target_sentences(self, y: np.ndarray) -> str:
         said = f"The target lies between {y.min():.4g} and {y.max():.4g}, with deviation {np.std(y):.4g}."
@@ -340,7 +341,7 @@ class AutoRegressor(RegressorMixin, AutoModel):
         return said
 
     def _model_sentences(self) -> str:
-        low, high = self._back(conformal_quantiles(self.residuals_, np.array([0.05, 0.95])))
+        low, high = self._back(self._residual_quantiles(np.array([0.05, 0.95])))
         n = count(len(self.residuals_), "row")
         if self.target_scale_ == "log":
             return f"Nine in ten of {n} that were held out lie between {low:.3g} and {high:.3g} times the prediction."
@@ -351,14 +352,23 @@ def _exp(values: np.ndarray) -> np.ndarray:
     return np.exp(np.minimum(values, _LARGEST_EXPONENT))
 
 
-def _scored_back(target: np.ndarray, predicted: np.ndarray, scorer: Any) -> float:
+def _tail(values: np.ndarray, rows: Rows) -> float:
+    """Return the skewness of values: the mean cube of their standardised deviations."""
+    mean = np.average(values, weights=rows.weights)
+    square, cube = (np.average((values - mean) ** p, weights=rows.weights) for p in (2, 3))
+    return float(cube / square**1.5) if square > 0 else 0.0
+
+
+def _scored_back(target: np.ndarray, predicted: np.ndarray, scorer: Any, sample_weight: Any = None) -> float:
     """Score predictions of logarithms as those of the numbers themselves."""
+    takes = getattr(scorer, "_accept_sample_weight", bool)()
+    told = {"sample_weight": sample_weight} if takes and sample_weight is not None else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return float(scorer(PrecomputedRegressor(_exp(predicted)), np.arange(len(target)), _exp(target)))
+        return float(scorer(PrecomputedRegressor(_exp(predicted)), np.arange(len(target)), _exp(target), **told))
 
 
-def conformal_quantiles(residuals: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
+def conformal_quantiles(residuals: np.ndarray, quantiles: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
     """Return quantiles of residuals on the safe side: ranks among n + 1, rounded away from the middle.
 
     Parameters
@@ -367,34 +377,43 @@ def conformal_quantiles(residuals: np.ndarray, quantiles: np.ndarray) -> np.ndar
         y - f at points that f was not fitted to, ascending.
     quantiles
         Between 0 and 1.
+    counts
+        For how many points each residual stands; None for one.
 
     Examples
     --------
     >>> import numpy as np
     >>> conformal_quantiles(np.arange(1.0, 10.0), np.array([0.1, 0.5, 0.85]))
     array([1., 5., 9.])
+    >>> conformal_quantiles(np.array([1.0, 2.0]), np.array([0.1, 0.5, 0.85]), np.array([8.0, 1.0]))
+    array([1., 1., 2.])
     """
-    n = len(residuals)
-    rank = quantiles * (n + 1)
-    rank = np.where(quantiles > 0.5, np.ceil(rank - 1e-9), np.floor(rank + 1e-9))
-    return np.asarray(residuals[np.clip(rank.astype(np.intp), 1, n) - 1])
+    counts = np.ones(len(residuals)) if counts is None else counts
+    total, last = float(counts.sum()) + 1.0, len(residuals) - 1
+    up = np.searchsorted(np.cumsum(counts), quantiles * total - _RANK)
+    down = last - np.searchsorted(np.cumsum(counts[::-1]), (1.0 - quantiles) * total - _RANK)
+    return np.asarray(residuals[np.clip(np.where(quantiles > 0.5, up, down), 0, last)])
 
 
 # -- one call ---------------------------------------------------------------------------------------------
 
 
-def auto(X: Any, y: Any, *, task: str = "auto", **options: Any) -> AutoClassifier | AutoRegressor:
+def auto(
+    X: Any, y: Any, *, task: str = "auto", sample_weight: Any = None, groups: Any = None, **options: Any
+) -> AutoClassifier | AutoRegressor:
     """Return a fitted model for a table: its kernel is found by cross-validation, and an account says how.
 
     Parameters
     ----------
     X
-        A table (pandas, polars) with columns of any kind, or an array.
+        A table (pandas, polars) with columns of any kind, an array, or a sparse matrix of numbers.
     y
         The target: a class or a number for each row, or the name of a column of X. Rows without one are left out.
         Classes are predicted as they are given: texts as texts, whether or not they read as numbers.
     task
         "classify", "regress", or "auto" to tell by the target: texts and few whole numbers are classes.
+    sample_weight, groups
+        As for `AutoClassifier.fit`: a number and a group for each row, or the name of a column of X.
     **options
         Parameters of `AutoClassifier` and `AutoRegressor`.
 
@@ -409,15 +428,25 @@ def auto(X: Any, y: Any, *, task: str = "auto", **options: Any) -> AutoClassifie
     >>> print(model.account_)
     The data: 150 rows of 4 numbers. ...
     """
-    if isinstance(y, str) and hasattr(X, "columns"):
-        if y not in X.columns:
-            raise ValueError(f"the table has no column {y!r}; it has {', '.join(map(repr, list(X.columns)[:10]))}.")
-        X, y = X[[name for name in X.columns if name != y]], X[y]
+    (y, sample_weight, groups), X = _columns(X, y, sample_weight, groups)
     y = flat(y.to_pandas() if hasattr(y, "to_pandas") else y)
     target = target_of(y, task)
+    known = {name: v for name, v in (("sample_weight", sample_weight), ("groups", groups)) if v is not None}
     if len(target.rows) < len(y):
         X = X.to_pandas() if hasattr(X, "to_pandas") else X
-        X = X.iloc[target.rows] if hasattr(X, "iloc") else np.asarray(X)[target.rows]
+        X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "iloc") else np.asarray(X)
+        X = _safe_indexing(X, target.rows)
+        known = {name: _safe_indexing(v, target.rows) for name, v in known.items()}
     if target.task == "classify":
-        return AutoClassifier(**options).fit(X, _safe_indexing(y, target.rows))
-    return AutoRegressor(**options).fit(X, target.values)
+        return AutoClassifier(**options).fit(X, _safe_indexing(y, target.rows), **known)
+    return AutoRegressor(**options).fit(X, target.values, **known)
+
+
+def _columns(X: Any, *given: Any) -> tuple[list[Any], Any]:
+    """Return what is given for each row, columns in the place of their names, and the table without these."""
+    names = [name for name in given if isinstance(name, str)] if hasattr(X, "columns") else []
+    for name in names:
+        if name not in X.columns:
+            raise ValueError(f"the table has no column {name!r}; it has {', '.join(map(repr, list(X.columns)[:10]))}.")
+    rest = X[[name for name in X.columns if name not in names]] if names else X
+    return [X[v] if isinstance(v, str) and names else v for v in given], rest

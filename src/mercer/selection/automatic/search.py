@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from mercer.estimators.shared.classes import shown
 from mercer.gram import Gram
 from mercer.kernels import Kernel
 from mercer.kernels.base import kernel as kernel_class
@@ -22,6 +23,7 @@ from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.points import Pair, Points
 from mercer.selection.automatic.account import Account, Stage, Trial, spread, told
+from mercer.selection.automatic.calibrated import Calibrated
 from mercer.selection.automatic.candidates import Candidate, look_at, proposed
 from mercer.selection.search.racing import places
 from mercer.selection.search.search import KernelSearchCV
@@ -60,6 +62,7 @@ class Search:
     strings: Sequence[int] = ()  # columns of the rows that hold strings
     columns: Sequence[str] = ()  # names of the columns
     named: Callable[[Kernel], Kernel] = lambda kernel: kernel  # how a kernel is shown with them
+    groups: np.ndarray | None = None  # to which each row belongs; none of them is in two parts of a fold
 
     def stages(
         self,
@@ -98,7 +101,8 @@ class Search:
         same = kernels = [candidate.kernel for candidate in candidates]
         if self.strings:
             some, same = tabulated(some, kernels, self.strings, self.budget)
-        splits = folds(self.cv, some, targets, self.classifies, self.seed)
+        groups = None if self.groups is None else self.groups[rows]
+        splits = folds(self.cv, some, targets, self.classifies, self.seed, groups)
         search = KernelSearchCV(
             self.model,
             same,
@@ -106,7 +110,7 @@ class Search:
             cv=splits,
             scoring=self.scoring,
             refit=False,
-            exhaustive=len(rows) <= _EXHAUSTIVE_ROWS,
+            exhaustive=len(rows) <= _EXHAUSTIVE_ROWS or isinstance(self.scoring, Calibrated),
             verbose=self.verbose,
             budget=self.budget,
             time_limit=self.clock.time_limit(share),
@@ -261,9 +265,14 @@ def tabulated(
 # -- rows and folds ---------------------------------------------------------------------------------------
 
 
-def folds(cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the folds: a number of them is shuffled, and lowered where rows or a class are too few."""
-    if isinstance(cv, int | np.integer):
+def folds(
+    cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any, groups: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the folds: a number of them is shuffled, and lowered where rows, groups or a class are too few."""
+    ours = isinstance(cv, int | np.integer)
+    if ours and groups is not None:
+        cv = _of_groups(int(cv), y, groups, classifies, seed)
+    elif ours:
         if classifies:
             counts = np.unique(y, return_counts=True)[1]
             if len(counts) == 2 or counts.max() < cv:  # of many classes a rare one may be absent from a fold
@@ -273,7 +282,30 @@ def folds(cv: Any, X: Any, y: np.ndarray, classifies: bool, seed: Any) -> list[t
             cv = KFold(max(2, min(int(cv), len(y) // _FOLD_TARGETS)), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return [(np.asarray(a), np.asarray(b)) for a, b in check_cv(cv, y, classifier=classifies).split(X, y)]
+        pairs = check_cv(cv, y, classifier=classifies).split(X, y, groups)
+        found = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
+    # All groups of a class may have come into one fold.
+    return [pair for pair in found if not (ours and classifies) or len(np.unique(y[pair[0]])) > 1]
+
+
+def _of_groups(cv: int, y: np.ndarray, groups: np.ndarray, classifies: bool, seed: Any) -> Any:
+    """Return what makes folds of whole groups: no more than there are of these, and than each of two classes has."""
+    names, numbers = np.unique(groups, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            f"all rows are of one group, {shown(names[0])}, which cannot be both learned from and held out."
+        )
+    if not classifies:
+        return GroupKFold(min(cv, len(names)), shuffle=True, random_state=seed)
+    classes, codes = np.unique(y, return_inverse=True)
+    owners = np.bincount(np.unique(np.column_stack([codes, numbers]), axis=0)[:, 0])  # groups that have a class
+    if len(classes) == 2 and owners.min() < 2:
+        alone = shown(groups[int(np.argmax(codes == owners.argmin()))])
+        raise ValueError(
+            f"all rows of a class are of one group, {alone}, which cannot be both learned from and held out."
+        )
+    most = int(owners.min()) if len(classes) == 2 or owners.max() < cv else len(names)
+    return StratifiedGroupKFold(max(2, min(cv, most)), shuffle=True, random_state=seed)
 
 
 def first_look(y: np.ndarray, rows: np.ndarray, classifies: bool, seed: Any) -> np.ndarray:

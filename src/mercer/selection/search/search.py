@@ -170,7 +170,8 @@ class KernelSearchCV(GridSearchCV):
         routed = self._get_routed_params_for_fit(params)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = splitter.get_n_splits(X, y, **routed.splitter.split)
-        validation = CrossValidation(
+        kind = getattr(scorer, "validation", CrossValidation)  # a score may ask for more than predictions of a fold
+        validation = kind(
             clone(self.estimator),
             X,
             y,
