@@ -68,8 +68,10 @@ class FeatureLearner(BaseEstimator):
             self.random_state or 0,
             clock,
         )
-        self.metric_, self.feature_importances_ = found.metrics[0], found.importances
         self.metrics_ = found.metrics
+        self.metric_ = self.metrics_[0]
+        diagonal = self.metric_.diagonal()
+        self.feature_importances_ = diagonal / max(float(diagonal.sum()), 1e-300)
         self.chosen_ = [step.family.name for step in found.chosen]
         self.rounds_ = {
             "family": [step.family.name for step, _ in found.tried],

@@ -22,15 +22,18 @@ from mercer.machine.threads import one_thread_each, run
 from mercer.points import Points
 from mercer.solvers.systems.inverse import left_out
 
+Steps = tuple[tuple[int, int], ...]
+
 SCREENED_ROWS = 1000  # in each half, on which all families are compared: an error is found in 20 ms
 JUDGED_ROWS = 2000  # in each half, on which the best are: in 0.1 s
 _FIRST_ROUNDS, _MORE_ROUNDS = 3, 2  # of a metric on the first rows, and on more
+_SCREENED_SHARE, _JUDGED_SHARE = 0.25, 0.4  # of the time limit, after which no further family is looked at
 _FINALISTS = 3  # families that are looked at on more rows
-_HOPELESS = 1.3  # times the least error, beyond which a family is not
+_HOPELESS = 1.3  # times the least error: families beyond are not looked at again
 _JOINT_GAIN = 0.99  # of the error: what a further kernel in the mean must bring, since it costs as much as the first
 _MOST_MIXED = 300  # columns up to which a metric may mix them: beyond, it has too many entries for the rows
 _PAIRS = 4000  # of rows, by whose distances the unit of length is taken
-_STEPS = ((4, 2), (2, 1), (1, 1))  # of the search, in halvings of the scale by root 2 and of alpha by root 10
+_STEPS: Steps = ((4, 2), (2, 1), (1, 1))  # of the search, in halvings of the scale by root 2 and of alpha by root 10
 _SCALES, _ALPHAS = (-8, 14), (-10, 4)  # where it ends, in such steps about 1
 _START = (2, -3)
 _LEAST_PART = 1e-12  # of the largest, that an eigenvalue of a metric may be
@@ -95,6 +98,8 @@ class Round:
         The mean square of the errors of the judging rows, each by the fit without it, in units of the targets'.
     left
         These errors.
+    closer
+        Whether it was judged on more rows than others.
     """
 
     family: Family
@@ -104,6 +109,7 @@ class Round:
     alpha: int
     error: float = math.inf
     left: np.ndarray = field(default_factory=lambda: np.zeros((0, 1)))
+    closer: bool = False
 
     @property
     def strength(self) -> float:
@@ -146,7 +152,7 @@ def in_unit_length(rows: np.ndarray, matrix: np.ndarray, mixes: bool) -> np.ndar
     return matrix / float(np.median(lengths)) if lengths.size else matrix
 
 
-def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps: Any = _STEPS) -> tuple[Round, Any]:
+def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps: Steps = _STEPS) -> tuple[Round, Any]:
     """Return a round at the scale and strength with the least leave-one-out error, and its coefficients.
 
     A search along both, in steps that become finer.
@@ -200,7 +206,7 @@ def rounds(
     Y: np.ndarray,
     shift: np.ndarray,
     count: int,
-    steps: Any = _STEPS,
+    steps: Steps = _STEPS,
 ) -> Iterator[Round]:
     """Yield the start at its best scale and strength, and after each of `count` updates of the metric."""
     one = start
@@ -220,39 +226,38 @@ def rounds(
 
 @dataclass(eq=False)
 class Learned:
-    """What was learned: a kernel, and how it was found.
+    """What was learned: kernels, and how they were found.
 
     Attributes
     ----------
-    kernel, alpha
-        The mean of the chosen kernels, and the strength of the penalty for ridge regression.
-    kernels
-        These kernels.
+    kernels, alpha
+        The chosen ones, the best first, and the strength of the penalty for ridge regression with their mean.
     chosen
-        The rounds it is made of, the best first.
+        The rounds they come from.
     others
-        A kernel of each family that was not chosen, by its name: the best that was judged, the best family first.
+        The best kernel of each other family by its name, the best family first.
     tried
         Every round that was judged, with the number of rows.
-    metrics
-        The metric of each of the chosen, (d, d), in units of the columns (or of their normal scores).
     """
 
-    kernel: Kernel
-    alpha: float
     kernels: list[Kernel]
+    alpha: float
     chosen: list[Round]
     others: dict[str, Kernel]
     tried: list[tuple[Round, int]]
-    metrics: list[np.ndarray]
-    rows: np.ndarray  # the judging rows
-    errors: np.ndarray  # of the mean on them, each by the fit without it
 
     @property
-    def importances(self) -> np.ndarray:
-        """The share of each column in the squared gradients of the best kernel's function."""
-        diagonal = np.diagonal(self.metrics[0])
-        return np.asarray(diagonal / max(float(diagonal.sum()), 1e-300))
+    def kernel(self) -> Kernel:
+        """The mean of the kernels."""
+        if len(self.kernels) == 1:
+            return self.kernels[0]
+        first, *more = (kernel * (1.0 / len(self.kernels)) for kernel in self.kernels)
+        return sum(more, first)
+
+    @property
+    def metrics(self) -> list[np.ndarray]:
+        """The metric of each kernel, (d, d), in units of the columns (or of their normal scores)."""
+        return [np.diag(m**2) if m.ndim == 1 else m.T @ m for m in (step.matrix for step in self.chosen)]
 
 
 def families_for(columns: int, names: Any = None) -> list[Family]:
@@ -293,102 +298,113 @@ def learn_metric(
     listen
         Called with every round that was judged, and the rows it was judged on.
     """
-    with one_thread_each():  # of BLAS, whose threads wait for one another where others compute: places are shared here
-        return _learned(X, Y, weights, families, joint, seed, Clock() if clock is None else clock, listen)
-
-
-def _learned(
-    X: np.ndarray,
-    Y: np.ndarray,
-    weights: np.ndarray | None,
-    families: Sequence[Family] | None,
-    joint: int,
-    seed: int,
-    clock: Clock,
-    listen: Callable[[Round, int], None] | None,
-) -> Learned:
-    n = len(X)
+    clock = Clock() if clock is None else clock
     families = families_for(X.shape[1]) if families is None else families
-    order = np.random.default_rng(seed).permutation(n)
-    halves = order[: n // 2], order[n // 2 :]
-    shift = np.ones(n) if weights is None else 1.0 / weights
-    seen = {ranked: Columns(X, ranked) for ranked in {family.ranked for family in families}}
-    tried: list[tuple[Round, int]] = []
+    with one_thread_each():  # of BLAS, whose threads wait for one another where others compute: places are shared here
+        learning = _Learning(X, Y, weights, families, seed, listen)
+        best: dict[str, Round] = {}
+        for family in families:
+            if best and clock.over(_SCREENED_SHARE):
+                break
+            best[family.name] = learning.best(family, SCREENED_ROWS, _FIRST_ROUNDS)
+        ranking = sorted(best.values(), key=lambda step: step.error)
+        if learning.half > SCREENED_ROWS:
+            for step in ranking[:_FINALISTS]:
+                if step is not ranking[0] and (
+                    clock.over(_JUDGED_SHARE) or step.error > _HOPELESS**2 * ranking[0].error
+                ):
+                    break
+                best[step.family.name] = replace(
+                    learning.best(step.family, JUDGED_ROWS, _MORE_ROUNDS, step), closer=True
+                )
+            ranking = sorted(best.values(), key=lambda step: (not step.closer, step.error))
+        return learning.chosen(ranking, joint)
 
-    def judged(family: Family, size: int, before: Round | None, count: int) -> list[Round]:
-        """Return the rounds of a family, by their errors on the other half; on few rows, on both."""
-        rows = seen[family.ranked].rows
+
+class _Learning:
+    """Rows as all families see them, halved, and what was judged so far."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        Y: np.ndarray,
+        weights: np.ndarray | None,
+        families: Sequence[Family],
+        seed: int,
+        listen: Callable[[Round, int], None] | None,
+    ) -> None:
+        self.Y, self.listen, self.width = Y, listen, X.shape[1]
+        self.shift = np.ones(len(X)) if weights is None else 1.0 / weights
+        self.seen = {ranked: Columns(X, ranked) for ranked in {family.ranked for family in families}}
+        self.order = np.random.default_rng(seed).permutation(len(X))
+        self.half = len(X) // 2
+        self.tried: list[tuple[Round, int]] = []
+
+    def rows(self, family: Family, at: np.ndarray) -> np.ndarray:
+        """Return some rows as a family sees them."""
+        return self.seen[family.ranked].rows[at]
+
+    def start(self, family: Family, at: np.ndarray, like: Round | None = None) -> Round:
+        """Return a metric that treats all columns alike, in units of the distances of some rows."""
+        alike = np.eye(self.width) if family.mixes else np.ones(self.width)
+        scale, alpha = _START if like is None else (like.scale, like.alpha)
+        return Round(family, 0, in_unit_length(self.rows(family, at), alike, family.mixes), scale, alpha)
+
+    def best(self, family: Family, size: int, count: int, before: Round | None = None) -> Round:
+        """Return the round of a family with the least error on the other half; of few rows, on both halves."""
+        halves = self.order[: self.half], self.order[self.half :]
         found: list[list[Round]] = []
-        for one, other in (halves, halves[::-1])[: 2 if n <= 2 * size else 1]:
+        for one, other in (halves, halves[::-1])[: 2 if self.half <= size else 1]:
             learn, judge = one[:size], other[:size]
-            start = Round(family, 0, _alike(rows.shape[1], family), *_START) if before is None else before
-            start = replace(start, matrix=in_unit_length(rows[learn], start.matrix, family.mixes))
+            start = self.start(family, learn)
             steps = _STEPS if before is None else _STEPS[1:]
+            if before is not None:
+                matrix = in_unit_length(self.rows(family, learn), before.matrix, family.mixes)
+                start = replace(before, matrix=matrix)
             found.append(
                 [
-                    step.judged(step.values(rows[judge]), Y[judge], shift[judge])
-                    for step in rounds(start, rows[learn], Y[learn], shift[learn], count, steps)
+                    step.judged(step.values(self.rows(family, judge)), self.Y[judge], self.shift[judge])
+                    for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps)
                 ]
             )
         joined = [_both(parts) for parts in zip(*found, strict=False)]
         for step in joined:
-            tried.append((step, len(step.left)))
-            if listen is not None:
-                listen(step, len(step.left))
-        return joined
+            self.tried.append((step, len(step.left)))
+            if self.listen is not None:
+                self.listen(step, len(step.left))
+        return min(joined, key=lambda step: step.error)
 
-    best: dict[str, Round] = {}
-    for family in families:
-        if best and clock.over(0.4):
-            break
-        steps = judged(family, min(SCREENED_ROWS, n // 2), None, _FIRST_ROUNDS)
-        best[family.name] = min(steps, key=lambda step: step.error)
-    ranking = sorted(best.values(), key=lambda step: step.error)
-    ranking = [step for step in ranking[:_FINALISTS] if step.error <= _HOPELESS**2 * ranking[0].error]
-    size = min(JUDGED_ROWS, n // 2)
-    if n // 2 > SCREENED_ROWS:
-        more = []
-        for step in ranking:
-            if more and clock.over(0.6):
-                break
-            more.append(min(judged(step.family, size, step, _MORE_ROUNDS), key=lambda s: s.error))
-        ranking = sorted(more, key=lambda step: step.error)
-    chosen, errors = _joined(ranking, seen, halves[1][:size], Y, shift, joint)
-    rows = order[: min(n, JUDGED_ROWS)]
-    if n <= 2 * size:  # judged on halves: the metric is learned once more, on all rows
-        again = []
-        for step in chosen:
-            start = Round(step.family, 0, _alike(X.shape[1], step.family), step.scale, step.alpha)
-            start = replace(start, matrix=in_unit_length(seen[step.family.ranked].rows[rows], start.matrix, step.family.mixes))
-            of = seen[step.family.ranked].rows[rows]
-            again.append(list(rounds(start, of, Y[rows], shift[rows], step.number, _STEPS[1:]))[-1])
-        chosen = again
-    kernels = [seen[step.family.ranked].kernel(step.base, step.matrix) for step in chosen]
-    names = {step.family.name for step in chosen}
-    best |= {step.family.name: step for step in ranking}
-    rest = sorted((step for name, step in best.items() if name not in names), key=lambda step: step.error)
-    others = {step.family.name: seen[step.family.ranked].kernel(step.base, step.matrix) for step in rest}
-    alpha = float(f"{10 ** (sum(step.alpha for step in chosen) / 2 / len(chosen)):.4g}")
-    metrics = [_squared(step.matrix) for step in chosen]
-    return Learned(mean_of(kernels), alpha, kernels, chosen, others, tried, metrics, halves[1][:size], errors)
+    def chosen(self, ranking: list[Round], joint: int) -> Learned:
+        """Return the best round with those that lower the error of a mean, learned once more where rows are few."""
+        judge = self.order[self.half :][:JUDGED_ROWS]
 
+        def mean(steps: list[Round]) -> Round:
+            K = np.mean([step.values(self.rows(step.family, judge)) for step in steps], axis=0)
+            alpha = round(sum(step.alpha for step in steps) / len(steps))
+            return replace(steps[0], alpha=alpha, error=math.inf).judged(K, self.Y[judge], self.shift[judge])
 
-def mean_of(kernels: list[Kernel]) -> Kernel:
-    """Return the mean of some kernels."""
-    if len(kernels) == 1:
-        return kernels[0]
-    total = kernels[0] * (1.0 / len(kernels))
-    for kernel in kernels[1:]:
-        total = total + kernel * (1.0 / len(kernels))
-    return total
+        steps = ranking[:1]
+        now = mean(steps)
+        for step in ranking[1:_FINALISTS]:
+            both = mean([*steps, step]) if len(steps) < joint and step.error <= _HOPELESS**2 * now.error else now
+            if both.error < _JOINT_GAIN**2 * now.error:
+                steps, now = [*steps, step], both
+        names = [step.family.name for step in steps]
+        others = {step.family.name: self.kernel(step) for step in ranking if step.family.name not in names}
+        if self.half <= JUDGED_ROWS:  # the metric was learned on halves
+            at = self.order[:JUDGED_ROWS]
+            steps = [self.again(step, at) for step in steps]
+        alpha = float(f"{10 ** (sum(step.alpha for step in steps) / 2 / len(steps)):.4g}")
+        return Learned([self.kernel(step) for step in steps], alpha, steps, others, self.tried)
 
+    def again(self, step: Round, at: np.ndarray) -> Round:
+        """Return as many rounds of a family on other rows."""
+        rows, start = self.rows(step.family, at), self.start(step.family, at, step)
+        return list(rounds(start, rows, self.Y[at], self.shift[at], step.number, _STEPS[1:]))[-1]
 
-def _alike(columns: int, family: Family) -> np.ndarray:
-    return np.eye(columns) if family.mixes else np.ones(columns)
-
-
-def _squared(matrix: np.ndarray) -> np.ndarray:
-    return np.diag(np.square(matrix)) if matrix.ndim == 1 else matrix.T @ matrix
+    def kernel(self, step: Round) -> Kernel:
+        """Return the kernel of a round, of rows as they were given."""
+        return self.seen[step.family.ranked].kernel(step.base, step.matrix)
 
 
 def _both(parts: Sequence[Round]) -> Round:
@@ -400,24 +416,3 @@ def _both(parts: Sequence[Round]) -> Round:
     scale, alpha = (round(sum(getattr(part, name) for part in parts) / 2) for name in ("scale", "alpha"))
     left = np.concatenate([part.left for part in parts])
     return replace(parts[0], scale=scale, alpha=alpha, error=error, left=left)
-
-
-def _joined(
-    ranking: list[Round], seen: dict[bool, Columns], rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, most: int
-) -> tuple[list[Round], np.ndarray]:
-    """Return the best round and those that lower the error of a mean with it, and the errors of the mean."""
-
-    def mean(steps: list[Round]) -> Round:
-        K = sum(step.values(seen[step.family.ranked].rows[rows]) for step in steps) / len(steps)
-        alpha = round(sum(step.alpha for step in steps) / len(steps))
-        return replace(steps[0], alpha=alpha, error=math.inf).judged(K, Y[rows], shift[rows])
-
-    chosen = ranking[:1]
-    now = mean(chosen)
-    for step in ranking[1:]:
-        if len(chosen) >= most:
-            break
-        both = mean([*chosen, step])
-        if both.error < _JOINT_GAIN**2 * now.error:
-            chosen, now = [*chosen, step], both
-    return chosen, now.left

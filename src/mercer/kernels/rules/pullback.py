@@ -325,8 +325,8 @@ class NormalScores:
     def curves(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the numbers of each column, and their scores: equal numbers share the score of their mean rank."""
         for column in np.frombuffer(self.entries).reshape(self.shape).T:
-            numbers, counts = np.unique(column, return_counts=True)
-            yield numbers, ndtri((np.cumsum(counts) - 0.5 * counts) / len(column))
+            known, counts = np.unique(column, return_counts=True)
+            yield known, ndtri((np.cumsum(counts) - 0.5 * counts) / len(column))
 
     def __call__(self, points: Points) -> Any:
         if points.foreign:
@@ -338,18 +338,18 @@ class NormalScores:
         if v.shape[1] != self.shape[1]:
             raise ValueError(f"a ranked kernel knows {self.shape[1]} features; {points.name} has {v.shape[1]}.")
         image = np.empty(v.shape, dtype=v.dtype)
-        for j, (numbers, scores) in enumerate(self.curves()):
-            image[:, j] = np.interp(v[:, j], numbers, scores)
+        for j, (known, scores) in enumerate(self.curves()):
+            image[:, j] = np.interp(v[:, j], known, scores)
         return image
 
     def pull(self, points: Points, gradient: np.ndarray) -> np.ndarray:
         """Return the gradient in x where that in the scores is given."""
         slopes = np.zeros((len(points), self.shape[1], 1))
-        for j, (numbers, scores) in enumerate(self.curves()):
+        for j, (known, scores) in enumerate(self.curves()):
             x = np.asarray(points.vectors[:, j], dtype=np.float64)
-            place = np.searchsorted(numbers, x, side="right")
-            inside = (place > 0) & (place < len(numbers))
-            steps = np.diff(scores) / np.diff(numbers)
+            place = np.searchsorted(known, x, side="right")
+            inside = (place > 0) & (place < len(known))
+            steps = np.diff(scores) / np.diff(known)
             slopes[inside, j, 0] = steps[place[inside] - 1]
         return gradient * slopes
 
