@@ -16,6 +16,10 @@ _SEEDS = (
     "the first centres are drawn, and the same draws mean other points of weighted and of repeated data, as with "
     "KMeans; test_weights_are_repetition checks the law with the centres named"
 )
+_HALVES = (
+    "the halves of the rows are drawn, and the same draws mean other rows of weighted and of repeated data; "
+    "test_metric.py checks the law for one round"
+)
 _CLOSE = (
     "compares two fits to 1e-7, closer than the tol of SVC holds their probabilities; "
     "test_integer_weights_are_repetitions does so at a gap that is small enough"
@@ -39,6 +43,10 @@ EXPECTED = {
         **_weights("the classes of these data are too unequal for nu=0.5, and NuSVC says so"),
     },
     "AutoClassifier": _weights(_CLOSE),
+    **dict.fromkeys(
+        ("FeatureLearningClassifier", "FeatureLearningRegressor"),
+        {"check_sample_weight_equivalence_on_dense_data": _HALVES},
+    ),
     "LinearSVC(loss='hinge')": _weights(_INEXACT),
     "LinearSVR(loss='epsilon_insensitive')": _weights(_INEXACT),
     "KernelMachine(loss='poisson')": {

@@ -229,7 +229,7 @@ def test_the_default_list_does_as_well_as_tuned_machines():
     X, y = load_breast_cancer(return_X_y=True)
     model = auto(X, y)
     assert model.best_score_ > 0.97
-    assert model.account_.facts["stages"][0]["fits"] > 500
+    assert any(family.startswith("learned ") for family in model.results_["family"])
 
 
 # -- the account ------------------------------------------------------------------------------------------
@@ -242,9 +242,9 @@ def test_the_account_says_what_was_done(classifier):
         "300 rows",
         "Dropped: country",
         "2 classes",
-        "smooth functions",
+        "along which a first function changes",
         "converged",
-        repr(classifier.kernel_),
+        repr(classifier.kernel_)[:30],
     ):
         assert said in text
     assert f"{classifier.best_score_:.4g} ± {classifier.score_error_:.2g}" in text
@@ -349,7 +349,8 @@ def test_long_tails_are_learned_as_logarithms_where_that_is_better():
 def test_many_rows_are_searched_in_several_looks_and_all_are_fitted(monkeypatch):
     monkeypatch.setattr(auto_search, "FIRST_ROWS", 150)
     table, labels, _ = people(900)
-    model = AutoClassifier(cv=3, search_rows=300).fit(table, labels)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)  # of one's own: no metric is learned
+    model = AutoClassifier(cv=folds, search_rows=300).fit(table, labels)
     assert [stage["rows"] for stage in model.account_.facts["stages"]] == [150, 300, 900]
     assert model.estimator_.shape_fit_[0] == 900
     assert len(model.held_out_["rows"]) == 900

@@ -246,7 +246,8 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
         X
             Rows as in `fit`.
         """
-        return np.asarray(self.estimator_.predict(self._read_new(X)))
+        Z = self._read_new(X)
+        return np.asarray(self.estimator_.predict(Z))
 
 
 @with_parameters
@@ -357,16 +358,19 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         X
             Rows as in `fit`.
         """
-        return np.asarray(self.estimator_.decision_function(self._read_new(X)))
+        Z = self._read_new(X)
+        return np.asarray(self.estimator_.decision_function(Z))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row."""
-        return np.asarray(self.estimator_.predict(self._read_new(X)))
+        Z = self._read_new(X)
+        return np.asarray(self.estimator_.predict(Z))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, (n, classes), of the logistic loss."""
-        return np.asarray(self.estimator_.predict_proba(self._read_new(X)))
+        Z = self._read_new(X)
+        return np.asarray(self.estimator_.predict_proba(Z))
 
 
 def indicators(codes: np.ndarray, count: int, weights: np.ndarray | None = None) -> np.ndarray:

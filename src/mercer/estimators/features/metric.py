@@ -28,6 +28,7 @@ SCREENED_ROWS = 1000  # in each half, on which all families are compared: an err
 JUDGED_ROWS = 2000  # in each half, on which the best are: in 0.1 s
 _FIRST_ROUNDS, _MORE_ROUNDS = 3, 2  # of a metric on the first rows, and on more
 _SCREENED_SHARE, _JUDGED_SHARE = 0.25, 0.4  # of the time limit, after which no further family is looked at
+_GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted
 _FINALISTS = 3  # families that are looked at on more rows
 _HOPELESS = 1.3  # times the least error: families beyond are not looked at again
 _JOINT_GAIN = 0.99  # of the error: what a further kernel in the mean must bring, since it costs as much as the first
@@ -300,25 +301,17 @@ def learn_metric(
     """
     clock = Clock() if clock is None else clock
     families = families_for(X.shape[1]) if families is None else families
+    best: dict[str, Round] = {}
     with one_thread_each():  # of BLAS, whose threads wait for one another where others compute: places are shared here
-        learning = _Learning(X, Y, weights, families, seed, listen)
-        best: dict[str, Round] = {}
-        for family in families:
-            if best and clock.over(_SCREENED_SHARE):
-                break
-            best[family.name] = learning.best(family, SCREENED_ROWS, _FIRST_ROUNDS)
-        ranking = sorted(best.values(), key=lambda step: step.error)
-        if learning.half > SCREENED_ROWS:
-            for step in ranking[:_FINALISTS]:
-                if step is not ranking[0] and (
-                    clock.over(_JUDGED_SHARE) or step.error > _HOPELESS**2 * ranking[0].error
-                ):
-                    break
-                best[step.family.name] = replace(
-                    learning.best(step.family, JUDGED_ROWS, _MORE_ROUNDS, step), closer=True
-                )
-            ranking = sorted(best.values(), key=lambda step: (not step.closer, step.error))
-        return learning.chosen(ranking, joint)
+        learning = _Learning(X, Y, weights, families, seed, clock, listen)
+        try:
+            learning.screen(families, best)
+        except KeyboardInterrupt:
+            if not best:
+                raise
+            clock.interrupt(_GRACE)
+        ranking = sorted(best.values(), key=lambda step: (not step.closer, step.error))
+        return learning.chosen(ranking, 1 if clock.interrupted else joint)
 
 
 class _Learning:
@@ -331,9 +324,10 @@ class _Learning:
         weights: np.ndarray | None,
         families: Sequence[Family],
         seed: int,
+        clock: Clock,
         listen: Callable[[Round, int], None] | None,
     ) -> None:
-        self.Y, self.listen, self.width = Y, listen, X.shape[1]
+        self.Y, self.clock, self.listen, self.width = Y, clock, listen, X.shape[1]
         self.shift = np.ones(len(X)) if weights is None else 1.0 / weights
         self.seen = {ranked: Columns(X, ranked) for ranked in {family.ranked for family in families}}
         self.order = np.random.default_rng(seed).permutation(len(X))
@@ -350,6 +344,20 @@ class _Learning:
         scale, alpha = _START if like is None else (like.scale, like.alpha)
         return Round(family, 0, in_unit_length(self.rows(family, at), alike, family.mixes), scale, alpha)
 
+    def screen(self, families: Sequence[Family], best: dict[str, Round]) -> None:
+        """Fill in the best round of each family: of all on few rows, and of the best of them on more."""
+        for family in families:
+            if best and self.clock.over(_SCREENED_SHARE):
+                return
+            best[family.name] = self.best(family, SCREENED_ROWS, _FIRST_ROUNDS)
+        if self.half <= SCREENED_ROWS:
+            return
+        ranking = sorted(best.values(), key=lambda step: step.error)
+        for step in ranking[:_FINALISTS]:
+            if self.clock.over(_JUDGED_SHARE) or step.error > _HOPELESS**2 * ranking[0].error:
+                return
+            best[step.family.name] = replace(self.best(step.family, JUDGED_ROWS, _MORE_ROUNDS, step), closer=True)
+
     def best(self, family: Family, size: int, count: int, before: Round | None = None) -> Round:
         """Return the round of a family with the least error on the other half; of few rows, on both halves."""
         halves = self.order[: self.half], self.order[self.half :]
@@ -361,12 +369,11 @@ class _Learning:
             if before is not None:
                 matrix = in_unit_length(self.rows(family, learn), before.matrix, family.mixes)
                 start = replace(before, matrix=matrix)
-            found.append(
-                [
-                    step.judged(step.values(self.rows(family, judge)), self.Y[judge], self.shift[judge])
-                    for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps)
-                ]
-            )
+            found.append([])
+            for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
+                found[-1].append(step.judged(step.values(self.rows(family, judge)), self.Y[judge], self.shift[judge]))
+                if self.clock.over(_SCREENED_SHARE):
+                    break
         joined = [_both(parts) for parts in zip(*found, strict=False)]
         for step in joined:
             self.tried.append((step, len(step.left)))
@@ -391,7 +398,7 @@ class _Learning:
                 steps, now = [*steps, step], both
         names = [step.family.name for step in steps]
         others = {step.family.name: self.kernel(step) for step in ranking if step.family.name not in names}
-        if self.half <= JUDGED_ROWS:  # the metric was learned on halves
+        if self.half <= JUDGED_ROWS and not self.clock.over(_JUDGED_SHARE):  # the metric was learned on halves
             at = self.order[:JUDGED_ROWS]
             steps = [self.again(step, at) for step in steps]
         alpha = float(f"{10 ** (sum(step.alpha for step in steps) / 2 / len(steps)):.4g}")

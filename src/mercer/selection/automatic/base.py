@@ -230,9 +230,15 @@ class AutoModel(BaseEstimator):
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
         if learns:
-            codes = self._codes_of(learned, given.weights)
-            candidates = learned_list(Z, codes, given.weights, self._classifies, seed, clock)
-            few = sample(target, _LEARNED_ROWS, self._classifies, seed)
+            candidates = learned_list(
+                Z[rows],
+                self._codes_of(learned[rows], None if given.weights is None else given.weights[rows]),
+                None if given.weights is None else given.weights[rows],
+                self._classifies,
+                seed,
+                clock,
+            )
+            few = rows[sample(target[rows], _LEARNED_ROWS, self._classifies, seed)]
             stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE, given.weights)]
             if self._classifies and len(few) < len(rows) and not stages[0].interrupted:
                 candidates, prices = search.finalists(stages[0])

@@ -45,6 +45,11 @@ REASONS = {
     HEAVY: "a product of RBF of the numbers and RBF of the categories, the latter at half the scale",
     LIGHT: "such a product, with the categories at twice the scale",
     "cosine": "directions of rows, since most entries are 0",
+    "learned Laplacian": "steps in single columns, each weighted by how much a first function changes along it",
+    "learned Laplacian of ranks": "the same, of the columns' ranks",
+    "learned exponential": "functions with kinks of the directions along which a first function changes most",
+    "learned exponential of ranks": "the same, of the columns' ranks",
+    "learned RBF": "smooth functions of such directions",
 }
 
 

@@ -134,7 +134,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         return [("identity", learned, how)]
 
     def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        return indicators(numbered(target)[1], len(self.classes_), weights)
+        codes = numbered(target)[1]
+        return indicators(codes, int(codes.max()) + 1, weights)
 
     def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
         return SVC(decision_function_shape="ovo", budget=self._part), _C_GRID / rows.unit
