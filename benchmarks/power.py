@@ -256,10 +256,12 @@ class Summary:
         return np.asarray(errors / np.stack(others, axis=1))
 
 
-def runs_of(contest: Contest, results: Results, name: str, who: str) -> list[dict[str, Any]]:
-    """Return the results of a contender on the splits of a table."""
-    runs = results.get(name, {}).get(who, {})
-    return [runs[str(split)] for split in range(contest.splits) if str(split) in runs]
+def runs_of(contest: Contest, results: Results, name: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the results of the contenders of a table, on the splits that all of them have been measured on."""
+    there = {who: runs for who in contest.contenders if (runs := results.get(name, {}).get(who))}
+    splits = [str(split) for split in range(contest.splits)]
+    shared = [split for split in splits if all(split in runs for runs in there.values())]
+    return {who: [runs[split] for split in shared] for who, runs in there.items()} if shared else {}
 
 
 def mean_of(runs: list[dict[str, Any]], key: str) -> float:
@@ -270,9 +272,9 @@ def mean_of(runs: list[dict[str, Any]], key: str) -> float:
 
 def summary(contest: Contest, results: Results) -> Summary:
     """Return the means of all contenders that have been measured, on the tables that they have in common."""
-    runs = {name: {who: runs_of(contest, results, name, who) for who in contest.contenders} for name in contest.tables}
-    there = [who for who in contest.contenders if any(of[who] for of in runs.values())]
-    common = [name for name, of in runs.items() if all(of[who] for who in there)]
+    runs = {name: runs_of(contest, results, name) for name in contest.tables}
+    there = [who for who in contest.contenders if any(who in of for of in runs.values())]
+    common = [name for name, of in runs.items() if len(of) == len(there)]
     means = {
         key: np.reshape([[mean_of(runs[name][who], key) for who in there] for name in common], (-1, len(there)))
         for key in ("error", "seconds")
@@ -293,8 +295,8 @@ def pm(values: np.ndarray, form: str, geometric: bool = False) -> str:
 
 def add_table(report: Report, contest: Contest, results: Results, name: str) -> None:
     """Add the row of a table: the error and the seconds of each contender."""
-    runs = {who: runs_of(contest, results, name, who) for who in contest.contenders}
-    means = {who: mean_of(of, "error") for who, of in runs.items() if of}
+    runs = runs_of(contest, results, name)
+    means = {who: mean_of(of, "error") for who, of in runs.items()}
     if not means:
         contest.draw(name, 0)  # says so where the data are missing
         raise Missing("nobody has been measured yet")
@@ -347,17 +349,16 @@ def notes(contest: Contest, results: Results, absent: dict[str, str]) -> list[st
     """Return what the reader of the report has to know."""
     runs = {who: [run for of in results.values() for run in of.get(who, {}).values()] for who in contest.contenders}
     versions = {who: sorted({run["version"] for run in of if "version" in run}) for who, of in runs.items() if of}
+    measure = "the error rate"
+    if contest.name == "power":
+        measure += f" for {', '.join(CLASSIFICATION)}; for the others the RMSE over the deviation of the test targets"
     said = [
         "Versions: " + ", ".join(f"{who} {' and '.join(of)}" for who, of in versions.items()) + ".",
-        "Errors are means over the splits ± one standard error: the error rate for "
-        + (
-            f"{', '.join(CLASSIFICATION)}; the RMSE over the standard deviation of the test targets for the others"
-            if contest.name == "power"
-            else "classes"
-        )
-        + ". Seconds are of fit and prediction; ~ where other work went on beside it.",
-        "The summary is of the tables on which all contenders were measured; ± is one standard error over the tables, "
-        "relative errors and seconds are geometric means. Equals share a win.",
+        f"Errors are {measure}: means over the splits ± one standard error. Seconds are of fit and prediction; ~ where "
+        "other work went on beside it.",
+        "The summary is of the tables on which all contenders were measured, and ± one standard error over the tables; "
+        "relative errors and seconds are geometric means. Equals share a win, and an error of 0 counts as half a wrong "
+        "test row where it is divided by.",
     ]
     failures = [
         f"{who} on {name}: {run['failed']}"
