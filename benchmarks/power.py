@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from _harness import RESULTS, Missing, Report, file, machine
-from _power_peers import PACKAGES, THREADS, Absent, Rows, fitted, interpreter
+from _power_peers import THREADS, Absent, Rows, fitted
 
 TRAIN, TEST, SHARE = 8_000, 10_000, 0.75
 UCI, FOLDS = "uci_dev.npz", 4
@@ -172,22 +172,25 @@ def measured(contender: str, draw: Draw, peers: str | None) -> dict[str, Any]:
     rows = Rows(draw.X, draw.y, draw.X_test, draw.classify, draw.seed)
     try:
         predicted, about = ours(rows) if contender == "mercer" else fitted(contender, rows, peers)
+    except Absent:
+        raise
     except Exception as problem:
         return {"error": draw.error(draw.constant()), "failed": f"{type(problem).__name__}: {problem}"}
     return {"error": draw.error(predicted)} | about
 
 
-def kept(contest: Contest) -> Results:
-    """Return the results of earlier runs."""
+def kept(contest: Contest) -> dict[str, Any]:
+    """Return what earlier runs have written."""
     path = RESULTS / f"{contest.name}.json"
-    return json.loads(path.read_text())["raw"]["results"] if path.exists() else {}
+    new = {"machine": machine(), "rows": [], "raw": {"results": {}}}
+    return json.loads(path.read_text()) if path.exists() else new
 
 
-def keep(contest: Contest, results: Results) -> None:
-    """Write the results; the rows of the report follow at the end of a run."""
+def keep(contest: Contest, name: str, who: str, split: int, result: dict[str, Any]) -> None:
+    """Write a result beside those that are there by now; the rows of the report follow at the end of a run."""
     path = RESULTS / f"{contest.name}.json"
-    said: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"machine": machine(), "rows": []}
-    said["raw"] = {"results": results}
+    said = kept(contest)
+    said["raw"]["results"].setdefault(name, {}).setdefault(who, {})[str(split)] = result
     part = path.with_suffix(".part")
     part.write_text(json.dumps(said, indent=1) + "\n")
     part.replace(path)  # a run that is ended leaves the old file or the new one
@@ -195,30 +198,27 @@ def keep(contest: Contest, results: Results) -> None:
 
 def collect(contest: Contest, options: argparse.Namespace) -> tuple[Results, dict[str, str]]:
     """Measure what is not there yet, one split of all tables after the other; return all results and who is absent."""
-    results, absent = kept(contest), {}
-    for contender in options.only:
-        try:
-            if contender != "mercer":
-                interpreter(PACKAGES[contender], options.peers)
-        except Absent as reason:
-            absent[contender] = str(reason)
-    work = [(split, name) for split in range(contest.splits) for name in options.tables]
-    for split, name in work:
-        of_table = results.setdefault(name, {})
-        due = [who for who in options.only if who not in absent]
-        due = [who for who in due if options.again or str(split) not in of_table.get(who, {})]
+    before: Results = kept(contest)["raw"]["results"]
+    absent: dict[str, str] = {}
+    for split, name in ((split, name) for split in range(contest.splits) for name in options.tables):
+        known = before.get(name, {})
+        due = [who for who in options.only if options.again or str(split) not in known.get(who, {})]
         try:
             draw = contest.draw(name, split) if due else None
         except Missing:
             continue  # the report says so
         for who in due:
             assert draw is not None
-            result = measured(who, draw, options.peers) | {"test": len(draw.y_test), "quiet": not options.loaded}
-            of_table.setdefault(who, {})[str(split)] = result
-            keep(contest, results)
+            try:
+                result = measured(who, draw, options.peers)
+            except Absent as reason:
+                absent[who] = str(reason)
+                continue
+            result |= {"test": len(draw.y_test), "quiet": not options.loaded}
+            keep(contest, name, who, split, result)
             told = result.get("failed") or f"{result['seconds']:.1f} s"
             print(f"{name}, split {split}, {who}: {result['error']:.4f}, {told}", flush=True)
-    return results, absent
+    return kept(contest)["raw"]["results"], absent
 
 
 # -- the report -------------------------------------------------------------------------------------------
