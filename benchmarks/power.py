@@ -126,12 +126,9 @@ def uci_fold(name: str, fold: int) -> Draw:
 
 
 def uci_names() -> list[str]:
-    """Return the sets that there are; none where the data are missing."""
-    try:
-        with np.load(file(UCI)) as data:
-            return [str(name) for name in data["names"]]
-    except Missing:
-        return []
+    """Return the sets that there are."""
+    with np.load(file(UCI)) as data:
+        return [str(name) for name in data["names"]]
 
 
 def _parts(whole: Table, train: np.ndarray, test: np.ndarray, seed: int) -> Draw:
@@ -275,8 +272,9 @@ def summary(contest: Contest, results: Results) -> Summary:
     runs = {name: runs_of(contest, results, name) for name in contest.tables}
     there = [who for who in contest.contenders if any(who in of for of in runs.values())]
     common = [name for name, of in runs.items() if len(of) == len(there)]
+    shape = (len(common), len(there))
     means = {
-        key: np.reshape([[mean_of(runs[name][who], key) for who in there] for name in common], (-1, len(there)))
+        key: np.reshape([[mean_of(runs[name][who], key) for who in there] for name in common], shape)
         for key in ("error", "seconds")
     }
     least = [0.0 if name in REGRESSION else 0.5 / mean_of(runs[name][there[0]], "test") for name in common]
@@ -383,7 +381,10 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has peers which this one has not")
     parser.add_argument("--loaded", action="store_true", help="other work goes on: seconds are orders of magnitude")
     options = parser.parse_args()
-    options.contest = uci(options.splits) if options.uci else power(options.splits)
+    try:
+        options.contest = uci(options.splits) if options.uci else power(options.splits)
+    except Missing as reason:
+        parser.exit(message=f"skipped: {reason}\n")
     for asked, known in (("tables", options.contest.tables), ("only", options.contest.contenders)):
         text = getattr(options, asked)
         setattr(options, asked, text.split(",") if text else list(known))
@@ -411,11 +412,11 @@ def main() -> None:
     contest = options.contest
     results, absent = collect(contest, options)
     report = Report(contest.name)
-    report.run(contest.tables, lambda name: add_table(report, contest, results, name))
+    there = report.run(contest.tables, lambda name: add_table(report, contest, results, name))
     add_summary(report, contest, results)
     report.raw = {"results": results}
     report.notes = notes(contest, results, absent)
-    report.finish()
+    report.finish(save=there)
 
 
 if __name__ == "__main__":
