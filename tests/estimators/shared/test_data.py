@@ -304,7 +304,7 @@ def test_a_model_is_not_spoiled_by_new_parameters():
 
 # -- targets in a column ----------------------------------------------------------------------------------
 
-SEVERAL = {"KernelMachine", "KernelRidge", "KernelRidgeCV", "Ridge"}  # targets
+SEVERAL = {"FeatureLearningRegressor", "KernelMachine", "KernelRidge", "KernelRidgeCV", "Ridge"}  # targets
 LEARNERS = [
     name
     for name in mercer.estimators.__all__

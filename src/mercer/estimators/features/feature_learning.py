@@ -9,13 +9,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import log_loss, zero_one_loss
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.certify import Certificate
 from mercer.estimators.features.metric import FAMILIES, Learned, families_for, learn_metric
+from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.kernel_logistic import KernelLogisticRegression
 from mercer.estimators.regression.kernel_ridge import KernelRidge
-from mercer.estimators.shared.classes import Labels
+from mercer.estimators.shared.classes import Labels, as_given
+from mercer.estimators.shared.data import positive_weights, read_targets, refuse_words
+from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import Rules, check_parameters, positive, whole, with_parameters
 from mercer.estimators.svm.machine import Recheck
 from mercer.estimators.svm.svc import SVC
@@ -80,14 +83,6 @@ class FeatureLearner(BaseEstimator):
             "error": np.sqrt([step.error for step, _ in found.tried]),
         }
         return found
-
-    def _weights(self, X: np.ndarray, sample_weight: Any) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the weights of the rows that count, and which these are."""
-        if sample_weight is None:
-            return None, np.arange(len(X))
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        rows = np.flatnonzero(weights > 0)
-        return weights[rows], rows
 
     def directions(self, count: int = 3) -> list[tuple[float, dict[str, float]]]:
         """Return the leading directions of the metric: the share of each, and its largest entries by column.
@@ -209,6 +204,7 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
     ('proven', True)
     """
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric, and fit all rows with it.
 
@@ -223,12 +219,17 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
         """
         check_parameters(self)
         clock = Clock(self.time_limit)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True, ensure_min_samples=4)
-        weights, rows = self._weights(X, sample_weight)
-        Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)[rows]
+        refuse_words(self, y)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=4)
+        y = read_targets(self, X, as_given(y), True, True)
+        weights, rows = positive_weights(sample_weight, len(X))
+        Y = columns_of(y if rows is None else y[rows])
+        top = np.abs(Y).max(axis=0)
+        Y = Y / np.where(top > 0, top, 1.0)  # squares of huge numbers overflow
+        Y = Y - np.average(Y, axis=0, weights=weights)
         deviation = Y.std(axis=0)
-        Y = (Y - np.average(Y, axis=0, weights=weights)) / np.where(deviation > 0, deviation, 1.0)
-        found = self._learned(X[rows], Y, weights, clock)
+        Y /= np.where(deviation > 0, deviation, 1.0)
+        found = self._learned(X if rows is None else X[rows], Y, weights, clock)
         self.estimator_ = KernelRidge(
             alpha=found.alpha,
             kernel=found.kernel,
@@ -299,6 +300,7 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         "C": (lambda v: (isinstance(v, str) and v == "auto") or positive(v), "'auto' or a number > 0"),
     }
 
+    @whole_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric, and fit all rows with it.
 
@@ -313,12 +315,14 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         """
         check_parameters(self)
         clock = Clock(self.time_limit)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=4)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=4)
+        y = read_targets(self, X, as_given(y), False)
         codes = self._encode(y)
-        weights, rows = self._weights(X, sample_weight)
-        found = self._learned(X[rows], indicators(codes[rows], len(self.classes_), weights), weights, clock)
+        weights, rows = positive_weights(sample_weight, len(X))
+        Z, some = (X, codes) if rows is None else (X[rows], codes[rows])
+        found = self._learned(Z, indicators(some, len(self.classes_), weights), weights, clock)
         machine = self._machine(found.kernel)
-        self.C_ = self._price(machine, X[rows], codes[rows], weights) if self.C == "auto" else float(self.C)
+        self.C_ = self._price(machine, Z, some, weights) if self.C == "auto" else float(self.C)
         self.estimator_ = machine.set_params(C=self.C_, time_limit=clock.time_limit())
         self.estimator_.fit(X, y, sample_weight)
         return self

@@ -37,6 +37,9 @@ _PAIRS = 4000  # of rows, by whose distances the unit of length is taken
 _STEPS: Steps = ((4, 2), (2, 1), (1, 1))  # of the search, in halvings of the scale by root 2 and of alpha by root 10
 _SCALES, _ALPHAS = (-8, 14), (-10, 4)  # where it ends, in such steps about 1
 _START = (2, -3)
+_COARSE_ROWS = 500  # on which a search begins: the best scale and alpha change little with more
+_SINGLE_ROWS = 500  # from which on float32 is tried: of fewer, a factor takes no time worth saving
+_LEAST_UNIT = 1e-290  # of a column: the map that divides by it must be finite
 _LEAST_PART = 1e-12  # of the largest, that an eigenvalue of a metric may be
 
 
@@ -69,10 +72,12 @@ class Columns:
         self.sample = NormalScores.sample(X) if ranked else None
         rows = X if self.sample is None else NormalScores(self.sample.shape, self.sample.tobytes())(Points(X))
         top = np.abs(rows).max(axis=0, initial=0.0)
-        top = np.where(top > 0, top, 1.0)  # squares of huge numbers overflow
-        deviation = (rows / top).std(axis=0) * top
-        self.unit = np.where(deviation > 1e-12 * top, deviation, np.inf)  # a constant column has no part in a distance
-        self.rows = (rows - rows.mean(axis=0)) / self.unit
+        top = np.where(top > _LEAST_UNIT, top, 1.0)
+        rows = rows / top  # squares of huge numbers overflow
+        deviation = rows.std(axis=0)
+        moves = deviation > max(1e-12, _LEAST_UNIT / top.min())  # a constant column has no part in a distance
+        self.unit = np.where(moves, deviation * top, np.inf)
+        self.rows = (rows - rows.mean(axis=0)) / np.where(moves, deviation, np.inf)
 
     def kernel(self, base: Kernel, matrix: np.ndarray) -> Kernel:
         """Return the kernel of rows as they were given, from one of these rows after a linear map."""
@@ -122,13 +127,19 @@ class Round:
         """The kernel of rows after the map."""
         return self.family.make(float(f"{2 ** (self.scale / 2):.4g}"))
 
-    def values(self, rows: np.ndarray) -> np.ndarray:
+    def values(self, rows: np.ndarray, kind: Any = np.float64) -> np.ndarray:
         """Return the kernel matrix of rows."""
-        return np.array(Gram(self.base, times(rows, self.matrix)).dense(), dtype=np.float64)
+        return np.asarray(Gram(self.base, times(rows, self.matrix).astype(kind, copy=False)).fill(), dtype=kind)
 
-    def judged(self, K: np.ndarray, Y: np.ndarray, shift: np.ndarray) -> Round:
-        """Return the same with its errors on the rows of K, whose memory is used."""
-        found = left_out(K, Y, self.strength * shift)
+    def left_out(self, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the coefficients and the leave-one-out errors on rows; of many rows in float32 where that will do."""
+        for kind in (np.float32, np.float64) if len(rows) >= _SINGLE_ROWS else (np.float64,):
+            if (found := left_out(self.values(rows, kind), Y, self.strength * shift)) is not None:
+                return found
+        return None
+
+    def with_errors(self, found: tuple[np.ndarray, np.ndarray] | None, Y: np.ndarray, shift: np.ndarray) -> Round:
+        """Return the same with leave-one-out errors that were found for targets Y, if any were."""
         return self if found is None else replace(self, error=mean_square(found[1], Y, shift), left=found[1])
 
 
@@ -158,12 +169,10 @@ def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps:
 
     A search along both, in steps that become finer.
     """
-    image, looked = times(rows, one.matrix), dict[tuple[int, int], tuple[float, Any]]()
+    looked = dict[tuple[int, int], tuple[float, Any]]()
 
     def look(place: tuple[int, int]) -> tuple[float, Any]:
-        there = replace(one, scale=place[0], alpha=place[1])
-        K = np.array(Gram(there.base, image).dense(), dtype=np.float64)
-        found = left_out(K, Y, there.strength * shift)
+        found = replace(one, scale=place[0], alpha=place[1]).left_out(rows, Y, shift)
         return (math.inf, None) if found is None else (mean_square(found[1], Y, shift), found)
 
     def least(places: list[tuple[int, int]]) -> tuple[int, int]:
@@ -328,7 +337,11 @@ class _Learning:
         listen: Callable[[Round, int], None] | None,
     ) -> None:
         self.Y, self.clock, self.listen, self.width = Y, clock, listen, X.shape[1]
-        self.shift = np.ones(len(X)) if weights is None else 1.0 / weights
+        self.shift, self.unit = np.ones(len(X)), 1.0
+        if weights is not None:  # as weights with the mean 1
+            top = float(weights.max())
+            mean = float((weights / top).mean())
+            self.shift, self.unit = mean / (weights / top), mean * top
         self.seen = {ranked: Columns(X, ranked) for ranked in {family.ranked for family in families}}
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.half = len(X) // 2
@@ -362,17 +375,23 @@ class _Learning:
         """Return the round of a family with the least error on the other half; of few rows, on both halves."""
         halves = self.order[: self.half], self.order[self.half :]
         found: list[list[Round]] = []
-        for one, other in (halves, halves[::-1])[: 2 if self.half <= size else 1]:
+        both = self.half <= size
+        for one, other in (halves, halves[::-1])[: 2 if both else 1]:
             learn, judge = one[:size], other[:size]
-            start = self.start(family, learn)
-            steps = _STEPS if before is None else _STEPS[1:]
+            start, steps = self.start(family, learn), _STEPS
             if before is not None:
                 matrix = in_unit_length(self.rows(family, learn), before.matrix, family.mixes)
-                start = replace(before, matrix=matrix)
+                start, steps = replace(before, matrix=matrix), _STEPS[-1:]
+            elif len(learn) > _COARSE_ROWS:
+                few = learn[:_COARSE_ROWS]
+                start, steps = tuned(start, self.rows(family, few), self.Y[few], self.shift[few])[0], _STEPS[-1:]
             found.append([])
             for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
-                found[-1].append(step.judged(step.values(self.rows(family, judge)), self.Y[judge], self.shift[judge]))
-                if self.clock.over(_SCREENED_SHARE):
+                Y, shift = self.Y[judge], self.shift[judge]
+                step = step.with_errors(step.left_out(self.rows(family, judge), Y, shift), Y, shift)
+                found[-1].append(step)
+                worse = not both and len(found[-1]) > 1 and step.error >= found[-1][-2].error
+                if worse or self.clock.over(_SCREENED_SHARE):
                     break
         joined = [_both(parts) for parts in zip(*found, strict=False)]
         for step in joined:
@@ -388,7 +407,9 @@ class _Learning:
         def mean(steps: list[Round]) -> Round:
             K = np.mean([step.values(self.rows(step.family, judge)) for step in steps], axis=0)
             alpha = round(sum(step.alpha for step in steps) / len(steps))
-            return replace(steps[0], alpha=alpha, error=math.inf).judged(K, self.Y[judge], self.shift[judge])
+            one = replace(steps[0], alpha=alpha, error=math.inf)
+            found = left_out(K, self.Y[judge], one.strength * self.shift[judge])
+            return one.with_errors(found, self.Y[judge], self.shift[judge])
 
         steps = ranking[:1]
         now = mean(steps)
@@ -401,7 +422,7 @@ class _Learning:
         if self.half <= JUDGED_ROWS and not self.clock.over(_JUDGED_SHARE):  # the metric was learned on halves
             at = self.order[:JUDGED_ROWS]
             steps = [self.again(step, at) for step in steps]
-        alpha = float(f"{10 ** (sum(step.alpha for step in steps) / 2 / len(steps)):.4g}")
+        alpha = float(f"{self.unit * 10 ** (sum(step.alpha for step in steps) / 2 / len(steps)):.4g}")
         return Learned([self.kernel(step) for step in steps], alpha, steps, others, self.tried)
 
     def again(self, step: Round, at: np.ndarray) -> Round:

@@ -20,6 +20,7 @@ from mercer.solvers.linear.system import MatrixFree, Product, System, not_defini
 
 _FACTORED_ROWS = 8000  # rows up to which the kernel matrix is held and factored
 _TRIALS = 3  # whole steps without fewer changes of the active set before the line search is asked
+_ASKED = 0.5  # of tol, for steps in beta: the certificate is of w, whose sums round in another way
 _IDLE_STEPS = 30  # steps without progress, after which only rounding is left
 _IDLE = Stop.rounding(f"no progress in {_IDLE_STEPS} steps")
 
@@ -191,7 +192,7 @@ def squared_by_kernel(problem: LinearProblem, state: State, tol: float) -> State
     """Minimise a squared-hinge problem as `squared_newton` does."""
     newton = KernelNewton(problem, state)
     try:
-        newton.minimise(tol, Clipped.squares(problem))
+        newton.minimise(_ASKED * tol, Clipped.squares(problem))
     finally:
         newton.keep()
     return state
@@ -211,7 +212,7 @@ def proximal_by_kernel(problem: LinearProblem, state: State, tol: float) -> bool
 
     def minimise(clipped: Clipped) -> bool | None:
         nonlocal fits
-        newton.minimise(tol, clipped)
+        newton.minimise(_ASKED * tol, clipped)
         fits = bool((state.alpha <= problem.cost).all())
         return fits or None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from mercer.certify import Stop
 from mercer.gram import Gram
@@ -16,6 +17,8 @@ from mercer.solvers.systems.system import Systems
 _COLUMNS_AT_ONCE = 256  # columns of the inverse computed together where the matrix does not fit
 # Shift in units of the trace of K, up to which the rounding errors of K count beside it.
 _TINY_SHIFT = 1e3 * float(np.finfo(np.float64).eps)
+# Squared pivot of a float32 factor in units of the diagonal: at 2,000 points rounding then moves errors by some 1e-4.
+_SINGLE_PIVOT = 1e-2
 _SUMMED_ROWS = 512  # rows of the inverse factor whose squares are added at a time
 
 
@@ -90,13 +93,13 @@ def _without_constants(diagonal: np.ndarray, ones: np.ndarray) -> np.ndarray:
 def left_out(K: np.ndarray, Y: np.ndarray, shift: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the coefficients of ridge regression with an offset, and each sample's error by the fit without it.
 
-    One Cholesky factor and its inverse serve both (see `inverse_diagonal`). None where K + shift is singular to
-    rounding.
+    One Cholesky factor and its inverse serve both (see `inverse_diagonal`), in the type of K. None where K + shift is
+    singular to rounding; in float32 where a pivot is so small that errors would be off by more than a thousandth.
 
     Parameters
     ----------
     K
-        The kernel matrix, n x n; its memory is used.
+        The kernel matrix, n x n, float32 or float64; its memory is used.
     Y
         Targets, (n, m).
     shift
@@ -109,17 +112,19 @@ def left_out(K: np.ndarray, Y: np.ndarray, shift: Any) -> tuple[np.ndarray, np.n
     >>> errors.T  # the others are predicted by their mean
     array([[-3. , -1.5,  4.5]])
     """
-    n = len(K)
+    single = K.dtype == np.float32
+    potrf, trtri = (lapack.spotrf, lapack.strtri) if single else (lapack.dpotrf, lapack.dtrtri)
     M = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK wants columns
-    M.flat[:: n + 1] += shift
-    if not cholesky(M):
+    M.flat[:: len(K) + 1] += shift
+    top = float(M.diagonal().max())
+    L, failed = potrf(M, lower=1, overwrite_a=1, clean=1)
+    if failed or (single and float(L.diagonal().min()) ** 2 < _SINGLE_PIVOT * top):
         return None
-    inverse_of_factor(M)
-    L = np.tril(M)
-    ones = L.T @ L.sum(axis=1)
-    diagonal = _without_constants(np.einsum("ij,ij->j", L, L), ones)
-    if not (diagonal > 0).all():
+    L, failed = trtri(L, lower=1, overwrite_c=1)
+    ones = (L.T @ L.sum(axis=1)).astype(np.float64)
+    diagonal = _without_constants(np.einsum("ij,ij->j", L, L).astype(np.float64), ones)
+    if failed or not (diagonal > 0).all():
         return None
-    a = L.T @ (L @ Y)
+    a = (L.T @ (L @ Y.astype(L.dtype, copy=False))).astype(np.float64, copy=False)
     a -= np.outer(ones, ones @ Y) / ones.sum()
     return a, a / diagonal[:, None]
