@@ -9,7 +9,7 @@ from mercer.estimators.regression.gaussian_process import GaussianProcessRegress
 from mercer.estimators.regression.kernel_logistic import KernelLogisticRegression
 from mercer.estimators.regression.kernel_machine import KernelMachine
 from mercer.estimators.regression.kernel_quantile import KernelQuantileRegressor
-from mercer.estimators.regression.kernel_ridge import KernelRidge
+from mercer.estimators.regression.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.regression.kernel_ridge_cv import KernelRidgeCV
 from mercer.estimators.regression.kernel_robust import KernelRobustRegressor
 from mercer.estimators.svm.oneclass import OneClassSVM
@@ -33,6 +33,7 @@ __all__ = [
     "KernelQuantileRegressor",
     "KernelRidge",
     "KernelRidgeCV",
+    "KernelRidgeClassifier",
     "KernelRobustRegressor",
     "LinearSVC",
     "LinearSVR",

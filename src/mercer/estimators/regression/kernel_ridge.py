@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.certify import with_duality
 from mercer.estimators.linear.ridge import is_strength, strengths
 from mercer.estimators.regression.base import SYSTEM_RULES, Part, RepresenterModel, columns_of, counted
-from mercer.estimators.shared.data import Training, chosen_kernel
+from mercer.estimators.shared.classes import Labels
+from mercer.estimators.shared.data import Training, chosen_kernel, positive_weights
 from mercer.estimators.shared.fitting import whole_fit, with_callbacks
 from mercer.estimators.shared.parameters import (
     AUTO,
@@ -35,8 +36,8 @@ from mercer.solvers.systems.ridge import RidgeProblem, RidgeSolution, solve_ridg
 
 
 @with_parameters
-class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
-    """What `KernelRidge` and `KernelRidgeCV` share: scikit-learn's kernels, several targets, what a fit claims."""
+class RidgeModel(RepresenterModel):
+    """What ridge models with a kernel share: scikit-learn's kernels, several targets, what a fit claims."""
 
     _: KW_ONLY
     kernel: Any = "linear"
@@ -138,6 +139,10 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
             found[self._others] = self._other_targets - self._values(left)
         return found[:, 0] if self.dual_coef_.ndim == 1 else found
 
+
+class RidgeRegressor(MultiOutputMixin, RegressorMixin, RidgeModel):
+    """What `KernelRidge` and `KernelRidgeCV` predict: numbers."""
+
     def predict(self, X: Any) -> np.ndarray:
         """Return f + b at each point, in the shape of y.
 
@@ -152,7 +157,7 @@ class RidgeModel(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
 
 @with_parameters
-class KernelRidge(RidgeModel):
+class KernelRidge(RidgeRegressor):
     r"""Ridge regression in the space of a kernel, exact, with a stated residual.
 
     .. math:: \min_{f, b} \; \sum_i w_i (y_i - f(x_i) - b)^2 + \alpha \|f\|_H^2, \qquad
@@ -236,3 +241,115 @@ class KernelRidge(RidgeModel):
         training = self._training(data, sample_weight, chosen_kernel(self, data, target, sample_weight))
         self._fit_strengths(training, data, target, alphas, X, y)
         return self
+
+
+@with_parameters
+class KernelRidgeClassifier(ClassifierMixin, Labels, RidgeModel):
+    r"""Classification by ridge regression in the space of a kernel: of +1 for the rows of a class, -1 for all others.
+
+    .. math:: \min_{f, b} \; \sum_i w_i (\pm 1 - f(x_i) - b)^2 + \alpha \|f\|_H^2
+
+    One system for all classes: many cost hardly more than two. The class with the largest f + b is predicted, of two
+    classes by one function's sign.
+
+    Parameters
+    ----------
+    alpha
+        The strength of the penalty, >= 0.
+    class_weight
+        As for `SVC`.
+    kernel, gamma, degree, coef0, kernel_params, fit_intercept, residual, solver
+        As for `KernelRidge`.
+    max_iter, time_limit, verbose, budget, checkpoint, dtype
+        As for `KernelRidge`.
+
+    Attributes
+    ----------
+    classes_, class_weight_
+        As for `SVC`.
+    dual_coef_, intercept_, X_fit_, residual_, function_, kernel_, coef_, certificate_, plan_, n_iter_
+        As for `KernelRidge`, with one target for each class; of two classes one, for the second.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import KernelRidgeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelRidgeClassifier(0.1, kernel="rbf").fit(X, y)
+    >>> model.score(X, y) > 0.95, model.certificate_.verify(X, y).converged
+    (True, True)
+    """
+
+    alpha: Any = 1
+    _: KW_ONLY
+    fit_intercept: bool = True
+    class_weight: Any = None
+
+    _numeric_target: ClassVar[bool] = False
+
+    def _reads_targets(self) -> tuple[bool, bool]:
+        return False, False
+
+    def _signs(self, codes: np.ndarray) -> np.ndarray:
+        """Return +1 for the class of each sample and -1 for the others; of two classes the column of the second."""
+        signs = np.where(np.arange(len(self.classes_)) == codes[:, None], 1.0, -1.0)
+        return signs[:, 1] if len(self.classes_) == 2 else signs
+
+    def _weighted(self, codes: np.ndarray, sample_weight: Any) -> Any:
+        """Return the weights of samples times those of their classes."""
+        if self.class_weight is None:
+            return sample_weight
+        weights, rows = positive_weights(sample_weight, len(codes))
+        some = codes if rows is None else codes[rows]
+        found = np.zeros(len(codes))
+        found[slice(None) if rows is None else rows] = self._class_weights(some, weights)
+        return found
+
+    def _target(self, data: Any, y: Any) -> np.ndarray:
+        return self._signs(self._codes(super()._target(data, y)))
+
+    def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        return super()._rechecked(X, y, self._weighted(self._codes(y), sample_weight))
+
+    @whole_fit
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeClassifier:
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X
+            As for `KernelRidge`.
+        y
+            A class for each.
+        sample_weight
+            A weight for each, at least 0; weight 0 drops the sample.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        data, y = self._read(X, y)
+        codes = self._encode(y)
+        target = self._signs(codes)
+        alphas = strengths(self.alpha, columns_of(target).shape[1], type(self).__name__)
+        training = self._training(data, self._weighted(codes, sample_weight))
+        self._fit_strengths(training, data, target, alphas, X, y)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f + b for each class, (n, classes); of two classes that of the second, (n,).
+
+        Parameters
+        ----------
+        X
+            Points as in `fit`; for kernel="precomputed", their similarities to all training samples.
+        """
+        check_is_fitted(self)
+        values = self._values(self._read_new(X))
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each point."""
+        values = self.decision_function(X)
+        return np.asarray(self.classes_[(values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)])

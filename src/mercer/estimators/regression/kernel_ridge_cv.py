@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from mercer.estimators.regression.base import columns_of, counted
-from mercer.estimators.regression.kernel_ridge import RidgeModel
+from mercer.estimators.regression.kernel_ridge import RidgeRegressor
 from mercer.estimators.shared.data import Training
 from mercer.estimators.shared.fitting import whole_fit
 from mercer.estimators.shared.parameters import BOOLEAN, Rules, check_parameters, is_real, with_parameters
@@ -27,7 +27,7 @@ def _are_strengths(value: Any) -> bool:
 
 
 @with_parameters
-class KernelRidgeCV(RidgeModel):
+class KernelRidgeCV(RidgeRegressor):
     r"""Ridge regression in the space of a kernel, with alpha chosen by cross-validation from one eigendecomposition.
 
     With G the inverse of K + alpha and a = G y, the errors of the fit without the samples F are, exactly,
@@ -87,7 +87,7 @@ class KernelRidgeCV(RidgeModel):
     store_cv_results: bool = False
 
     _rules: ClassVar[Rules] = {
-        **RidgeModel._rules,
+        **RidgeRegressor._rules,
         "alphas": (_are_strengths, "numbers > 0, at least one"),
         "alpha_per_target": BOOLEAN,
         "store_cv_results": BOOLEAN,
