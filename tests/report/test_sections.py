@@ -10,7 +10,8 @@ from scipy.stats import binomtest
 
 from mercer import AutoRegressor
 from mercer.machine.clock import Clock
-from mercer.report.columns import averaged, depend, dependence_figures, groups, measure
+from mercer.report.blocks import percent
+from mercer.report.columns import averaged, depend, dependence_figures, measure
 from mercer.report.data import data_section, sketch
 from mercer.report.errors import errors_section, interval
 from mercer.report.influence import _margins, influence_section
@@ -43,7 +44,7 @@ def test_rows_encoded_before_and_by_the_model_are_predicted_alike(story):
 def test_dealing_out_a_column_is_dealing_out_what_was_made_of_it(story, rng):
     machine, frame = Machine(story.model), story.test[0]
     Z, order = machine.encode(frame), rng.permutation(len(frame))
-    made = groups(story.model.encoder_)
+    made = story.model.encoder_.groups()
     assert "same" not in made
     assert sorted(np.concatenate(list(made.values()))) == list(range(Z.shape[1]))
     for name, columns in made.items():

@@ -255,11 +255,6 @@ class Learned:
         first, *more = (kernel * (1.0 / len(self.kernels)) for kernel in self.kernels)
         return sum(more, first)
 
-    @property
-    def metrics(self) -> list[np.ndarray]:
-        """The metric of each kernel, (d, d), in units of the columns (or of their normal scores)."""
-        return [np.diag(m**2) if m.ndim == 1 else m.T @ m for m in (step.matrix for step in self.chosen)]
-
 
 def families_for(columns: int, names: Any = None) -> list[Family]:
     """Return the families that are tried on so many columns: all that suit them, or those that are named."""

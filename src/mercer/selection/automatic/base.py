@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
 
 from mercer.certify import Certificate
+from mercer.estimators.features.learned import WithMetric, learned_metric
 from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.parameters import Rules, check_parameters, whole, with_parameters
 from mercer.estimators.svm.machine import Recheck
@@ -40,7 +41,7 @@ _REFIT_SHARE = 0.25  # of the time limit, that the fit to all rows has in any ca
 
 
 @with_parameters
-class AutoModel(BaseEstimator):
+class AutoModel(WithMetric, BaseEstimator):
     """The base of `AutoClassifier` and `AutoRegressor`."""
 
     _classifies: ClassVar[bool]
@@ -354,6 +355,12 @@ class AutoModel(BaseEstimator):
         return kernel
 
     @property
+    @property
+    def column_importances_(self) -> dict[str, float] | None:
+        """The share of each column of the user's table in the metric of the kernel, the largest first; None without."""
+        metric = learned_metric(self)
+        return None if metric is None else metric.by_column()
+
     def named_kernel_(self) -> Kernel:
         """The kernel with names of columns in the place of their numbers, for people to read."""
         return self.encoder_.named(self.kernel_)
