@@ -292,7 +292,7 @@ def learn_metric(
     clock
         Of the whole fit: learning ends early where it says so, with the best so far.
     listen
-        Called with every round that was judged, and the rows it was judged on.
+        Called with every round as soon as it was judged, and the rows it was judged on.
     """
     clock = Clock() if clock is None else clock
     families = families_for(X.shape[1]) if families is None else families
@@ -367,13 +367,13 @@ class _Learning:
             found.append([])
             for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
                 found[-1].append(step.judged(step.values(self.rows(family, judge)), self.Y[judge], self.shift[judge]))
+                if self.listen is not None:
+                    self.listen(found[-1][-1], len(judge))
                 if self.clock.over(_SCREENED_SHARE):
                     break
         joined = [_both(parts) for parts in zip(*found, strict=False)]
         for step in joined:
             self.tried.append((step, len(step.left)))
-            if self.listen is not None:
-                self.listen(step, len(step.left))
         return min(joined, key=lambda step: step.error)
 
     def chosen(self, ranking: list[Round], joint: int) -> Learned:

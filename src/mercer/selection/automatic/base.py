@@ -238,6 +238,7 @@ class AutoModel(WithMetric, BaseEstimator):
                 self._classifies,
                 seed,
                 clock,
+                self.verbose,
             )
             few = rows[sample(target[rows], _LEARNED_ROWS, self._classifies, seed)]
             stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE, given.weights)]
@@ -355,12 +356,12 @@ class AutoModel(WithMetric, BaseEstimator):
         return kernel
 
     @property
-    @property
     def column_importances_(self) -> dict[str, float] | None:
         """The share of each column of the user's table in the metric of the kernel, the largest first; None without."""
         metric = learned_metric(self)
         return None if metric is None else metric.by_column()
 
+    @property
     def named_kernel_(self) -> Kernel:
         """The kernel with names of columns in the place of their numbers, for people to read."""
         return self.encoder_.named(self.kernel_)
