@@ -85,6 +85,17 @@ def test_show(mercer, buys):
     assert found["proof"] == "proven"
 
 
+def test_show_says_by_which_columns_rows_are_compared(mercer, tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    kernel = library.RBF(1.0).transformed([1.0, 0.0, 3.0, 0.0])
+    library.save(library.SVC(kernel=kernel).fit(X, y), tmp_path / "svc.mercer")
+    shown = " ".join(mercer("show", "svc.mercer").stdout.split())
+    assert "Rows are compared by petal length (cm) 9" in shown
+    shares = json.loads(mercer("show", "svc.mercer", "--json").stdout)["column_importances"]
+    assert list(shares)[:2] == ["petal length (cm)", "sepal length (cm)"]
+    assert sum(shares.values()) == pytest.approx(1.0)
+
+
 def test_show_whatever_was_saved(mercer, refused, tmp_path):
     library.save(library.RBF(2.0) + library.Linear(), tmp_path / "k.mercer")
     assert "RBF(scale=2.0) + Linear()  proven" in mercer("show", "k.mercer").stdout

@@ -5,6 +5,7 @@ import pytest
 
 from mercer import RBF, AutoClassifier, AutoRegressor
 from mercer.report import render
+from mercer.tables import TableEncoder
 from report_stories import EVIL, LABELS, story_of, table
 
 
@@ -38,6 +39,15 @@ def numbers():
     y = np.exp(score)
     model = AutoRegressor(cv=3, kernels=["RBF(2.0)", "RBF(5.0)"]).fit(frame[:180], y[:180])
     return story_of(model, frame[:180], y[:180], test=(frame[180:], y[180:]), scores={"R²": 0.9})
+
+
+@pytest.fixture(scope="session")
+def learned():
+    """A model whose kernel has a learned metric, which mixes columns."""
+    frame, score = table(200, 3)
+    width = TableEncoder().fit(frame).transform(frame).shape[1]
+    kernel = RBF(2.0).transformed(np.diag(0.5 ** np.arange(width)) + 0.1)
+    return story_of(AutoRegressor(cv=3, kernels=[kernel]).fit(frame, score), frame, score)
 
 
 @pytest.fixture(scope="session")

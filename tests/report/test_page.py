@@ -90,6 +90,14 @@ def test_a_page_is_sound_and_complete(pages, kind):
     assert "@media print" in text
 
 
+def test_what_a_metric_has_learned_is_shown_where_there_is_one(pages, learned):
+    assert all("metric" not in sections(text) for text in pages.values())
+    text = render(learned, 0.0)  # nothing needs to be computed
+    assert_sound(text)
+    assert "metric" in sections(text)
+    assert "<script" not in text
+
+
 @pytest.mark.parametrize("kind", ["two", "several", "numbers"])
 def test_what_users_write_is_text(pages, kind):
     text, page = pages[kind], Page(pages[kind])

@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from mercer import AutoRegressor
+from mercer import AutoRegressor, Laplacian
 from mercer.machine.clock import Clock
-from mercer.report.columns import averaged, depend, dependence_figures, groups, measure
+from mercer.report.blocks import percent
+from mercer.report.columns import averaged, depend, dependence_figures, measure
 from mercer.report.data import data_section, sketch
 from mercer.report.errors import errors_section, interval
 from mercer.report.influence import _margins, influence_section
+from mercer.report.metric import metric_section, written
 from mercer.report.plane import columns_plane, directions_plane, leading, plane_figure
 from mercer.report.search import cells_of, search_section
 from mercer.report.story import LEVELS, Machine, judge
@@ -43,7 +45,7 @@ def test_rows_encoded_before_and_by_the_model_are_predicted_alike(story):
 def test_dealing_out_a_column_is_dealing_out_what_was_made_of_it(story, rng):
     machine, frame = Machine(story.model), story.test[0]
     Z, order = machine.encode(frame), rng.permutation(len(frame))
-    made = groups(story.model.encoder_)
+    made = story.model.encoder_.groups()
     assert "same" not in made
     assert sorted(np.concatenate(list(made.values()))) == list(range(Z.shape[1]))
     for name, columns in made.items():
@@ -303,3 +305,40 @@ def test_time_is_told_in_the_order_of_the_steps(two):
     told = figure.svg.replace(figure.title, "")
     places = [told.index(f"{name}: ") for name in ("read", "encode", "search", "refit", "report")]
     assert places == sorted(places)
+
+
+# -- the metric -------------------------------------------------------------------------------------------
+
+
+def test_the_metric_is_told_by_its_columns_and_its_directions(learned):
+    section, model = metric_section(Machine(learned.model)), learned.model
+    first = next(iter(model.column_importances_))
+    assert f"compared mostly by {first}" in section.lead
+    ((share, parts),) = model.directions(1)
+    assert f"({percent(share)})" in section.lead
+    assert max(parts, key=parts.get) in section.lead
+    shares, directions = section.blocks[0].figures
+    hints = {t.text for t in ElementTree.fromstring(shares.svg).iter("title")}
+    assert {f"{name}: {percent(size)}" for name, size in model.column_importances_.items()} <= hints
+    bars = list(ElementTree.fromstring(directions.svg).iter("rect"))
+    entries = [float(re.sub("\u2212", "-", box.find("title").text.rsplit(": ")[-1])) for box in bars]
+    assert {box.get("class") for box, entry in zip(bars, entries, strict=True) if entry > 0} == {"fill c0"}
+    assert all(box.get("class") == "fill c1" for box, entry in zip(bars, entries, strict=True) if entry < 0)
+
+
+def test_one_weight_for_each_column_has_no_directions():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 20)))
+    model = AutoRegressor(cv=2, kernels=[Laplacian(5.0).transformed(np.r_[9.0, np.ones(19)])]).fit(frame, frame[0])
+    section = metric_section(Machine(model))
+    assert "mostly by 0 (8" in section.lead
+    assert "Each column has a weight of its own." in section.lead
+    (figure,) = section.blocks[0].figures
+    assert "5 others" in figure.svg
+    alike = AutoRegressor(cv=2, kernels=[Laplacian(5.0).transformed(np.ones(20))]).fit(frame, frame[0])
+    assert "No few columns decide" in metric_section(Machine(alike)).lead
+    assert metric_section(Machine(AutoRegressor(cv=2, kernels=[Laplacian(5.0)]).fit(frame, frame[0]))) is None
+
+
+def test_a_direction_is_written_as_a_sum():
+    assert written({"a": -0.5, "b": 0.25}) == "− 0.5 a + 0.25 b"
+    assert written(dict.fromkeys("abcde", 0.44)) == "0.44 a + 0.44 b + 0.44 c + 0.44 d, and smaller parts of others"

@@ -194,7 +194,9 @@ class Teller:
         self._section("Search", Text(f"{settings.cv}-fold cross-validation{limit}; Ctrl-C keeps the best so far."))
 
     def chosen(self, model: Any) -> None:
-        """Tell what was tried, what won and why, and the winner's proof."""
+        """Tell what was tried, what won and why, the winner's proof, and what its metric has learned."""
+        from mercer.estimators.features.learned import learned_metric
+
         account = model.account_
         for paragraph in (account.kernels, account.tried):
             self.console.print()
@@ -204,6 +206,9 @@ class Teller:
             self.console.print(indented(Text("This is the best so far: the search ended early.", style="yellow")))
         self._section("Kernel")
         self.console.print(indented(output.tree(model.named_kernel_.proof())))
+        metric = learned_metric(model)
+        if metric is not None:
+            self.console.print(indented(Text(output.metric_line(metric))))
 
     def scores(
         self, model: Any, settings: Settings, learn: Examples, test: Examples | None, scores: list[Score]

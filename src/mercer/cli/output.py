@@ -26,7 +26,7 @@ from rich.tree import Tree
 
 from mercer.certify import Certificate
 from mercer.cli import ENDED, INTERRUPTED
-from mercer.kernels import Proof
+from mercer.kernels import Metric, Proof
 
 WRONG_USE = 2  # of the command, or an input that cannot be used
 CHECK_FAILED = 1  # verify and check: the answer is no
@@ -214,6 +214,24 @@ def certificate_facts(claim: Certificate) -> dict[str, Any]:
     found = {name: getattr(claim, name) for name in names}
     texts = {name: getattr(claim, name) for name in ("precision", "stopped", "stationary")}
     return {**found, **texts, "problems": max(1, len(claim.parts))}
+
+
+_COLUMNS_SAID = 5  # columns of a metric that are named
+
+
+def metric_line(metric: Metric) -> str:
+    """Return by which columns a learned metric compares rows, in one line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF
+    >>> from mercer.kernels import Metric
+    >>> metric_line(Metric.of(RBF((1.0, 2.0)), np.eye(2), ["age", "wealth"]))
+    'Rows are compared by age 80%, wealth 20%.'
+    """
+    shares = metric.by_column(_COLUMNS_SAID).items()
+    return f"Rows are compared by {', '.join(f'{name} {100 * share:.0f}%' for name, share in shares)}."
 
 
 def size(path: str | Path) -> str:

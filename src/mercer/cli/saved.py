@@ -20,6 +20,7 @@ from mercer.cli.output import (
     guarded,
     indented,
     measure_name,
+    metric_line,
     noted,
     say_json,
     summed,
@@ -107,16 +108,20 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show what a model file holds: the kernel and its proof, the certificate, and where the model comes from."""
+    from mercer.estimators.features.learned import learned_metric
+
     with noted():
         machine = mercer.load(model)
         facts = mercer.io.facts(model)
     kernel = machine if isinstance(machine, Kernel) else getattr(machine, "kernel_", getattr(machine, "kernel", None))
     kernel = getattr(machine, "named_kernel_", kernel) if isinstance(kernel, Kernel) else None
-    claim = getattr(machine, "certificate_", None)
+    claim, metric = getattr(machine, "certificate_", None), learned_metric(machine)
     if as_json:
         told: dict[str, Any] = {"class": type(machine).__name__, "facts": facts}
         if kernel is not None:
             told |= {"kernel": repr(kernel), "proof": kernel.proof().status, "proof_text": str(kernel.proof())}
+        if metric is not None:
+            told["column_importances"] = metric.by_column()
         say_json(told | ({} if claim is None else {"certificate": certificate_facts(claim)}))
         return
     console = output.terminal()
@@ -125,6 +130,8 @@ def show(
     if kernel is not None:
         _title(console, "Kernel")
         console.print(indented(output.tree(kernel.proof())))
+        if metric is not None:
+            console.print(indented(Text(metric_line(metric))))
     if facts.get("scores") or facts.get("cross_validation"):
         _title(console, "Scores")
         console.print(indented(_scores(facts)))

@@ -7,6 +7,7 @@ from mercer.kernels.graphs.propagation import Propagation, WLSlicedWasserstein
 from mercer.kernels.graphs.random_walk import RandomWalk
 from mercer.kernels.graphs.shortest_path import ShortestPath
 from mercer.kernels.graphs.weisfeiler_lehman import NeighbourhoodHash, WeisfeilerLehman, WLOptimalAssignment
+from mercer.kernels.metric import Metric
 from mercer.kernels.objects.delta import Categorical, Delta
 from mercer.kernels.objects.dissimilarity import FromDissimilarity
 from mercer.kernels.objects.fingerprints import MinMax, Tanimoto
@@ -70,6 +71,7 @@ __all__ = [
     "Linear",
     "Mallows",
     "Matern",
+    "Metric",
     "MinMax",
     "NeighbourhoodHash",
     "Normalized",

@@ -47,17 +47,6 @@ class Importance:
         return np.lexsort((-self.shift, -np.where(self.clear, self.loss, 0.0)))
 
 
-def groups(encoder: Any) -> dict[str, np.ndarray]:
-    """Return which columns of the encoded rows were made of each column of the table."""
-    means: dict[str, np.ndarray] = {}
-    done = 0
-    for column in encoder.treatment_:
-        if len(column.made):
-            means[str(column.name)] = np.arange(done, done + len(column.made))
-        done += len(column.made)
-    return means
-
-
 def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generator) -> Importance:
     """Deal out the values of each column of the table anew, and look at the score.
 
@@ -66,7 +55,7 @@ def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generat
     """
     tested = story.test is not None and len(story.test[0]) > 1
     frame, y = story.test if tested and story.test is not None else story.train
-    made = groups(machine.model.encoder_)
+    made = machine.model.encoder_.groups()
     first = rng.permutation(len(y))[:_MOST_ROWS]
     Z, y = machine.encode(frame.iloc[first]), np.asarray(y)[first]
     each = max(1e-9, pace(machine.values, Z))
@@ -188,7 +177,7 @@ def averaged(machine: Machine, frame: Any, settings: dict[Any, list[Any]]) -> np
     for label, values in settings.items():
         one[label] = values
     changed = machine.encode(one)
-    made = groups(machine.model.encoder_)
+    made = machine.model.encoder_.groups()
     columns = np.concatenate([made[str(label)] for label in settings])
     Z = np.tile(machine.encode(frame), (size, 1))
     Z[:, columns] = np.repeat(changed[:, columns], len(frame), axis=0)

@@ -22,6 +22,7 @@ from mercer.report.columns import dependence_figures, importance_section, measur
 from mercer.report.data import data_section
 from mercer.report.errors import calibration_section, errors_section
 from mercer.report.influence import influence_section
+from mercer.report.metric import metric_section
 from mercer.report.plane import columns_plane, directions_plane, plane_figure
 from mercer.report.search import search_section
 from mercer.report.story import Machine, Story, judge
@@ -138,7 +139,7 @@ def _with_tables(story: Story) -> Story:
 
 def _known(story: Story, machine: Machine) -> list[Section]:
     """Return what needs no further computation."""
-    parts = (_scores(story), search_section(story.model), winner_section(machine))
+    parts = (_scores(story), search_section(story.model), winner_section(machine), metric_section(machine))
     return [section for section in parts if section is not None]
 
 
@@ -156,6 +157,7 @@ def _sections(story: Story, machine: Machine, clock: Clock) -> list[Section]:
         data_section(story, rng),
         search_section(story.model),
         winner_section(machine),
+        metric_section(machine),
     ]
     if judged is not None:
         parts += [errors_section(judged, machine, rng), calibration_section(judged, machine)]

@@ -11,7 +11,7 @@ from contourpy import FillType, contour_generator
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.report.blocks import Figure, clip, number, tick
-from mercer.report.columns import averaged, groups
+from mercer.report.columns import averaged
 from mercer.report.data import as_numbers
 from mercer.report.scales import Linear, quantiles, spaced, span
 from mercer.report.story import Machine
@@ -245,7 +245,7 @@ def directions_plane(
 
 def _name(way: np.ndarray, machine: Machine) -> str:
     """Return the columns of the table that a direction is made of most."""
-    sizes = {name: float(np.linalg.norm(way[at])) for name, at in groups(machine.model.encoder_).items()}
+    sizes = {name: float(np.linalg.norm(way[at])) for name, at in machine.model.encoder_.groups().items()}
     most = sorted(sizes, key=lambda name: -sizes[name])
     more = ", …" if len(most) > _COLUMNS_NAMED else ""
     return "direction of " + ", ".join(clip(name, 22) for name in most[:_COLUMNS_NAMED]) + more

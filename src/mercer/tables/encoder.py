@@ -218,6 +218,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         owners = [c.kind for c in self.treatment_ for _ in c.made]
         return [i for i, kind in enumerate(owners) if kind in kinds_wanted]
 
+    def groups(self) -> dict[str, np.ndarray]:
+        """Return which columns of the result were made of each column of the table that was not dropped.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mercer.tables import TableEncoder
+        >>> table = pd.DataFrame({"size": [1.0, 2.0, 4.0], "hue": ["red", "green", "blue"]})
+        >>> TableEncoder().fit(table).groups()
+        {'size': array([0]), 'hue': array([1, 2, 3])}
+        """
+        ends = np.cumsum([len(column.made) for column in self.treatment_])
+        made = zip(self.treatment_, ends, strict=True)
+        return {column.name: np.arange(end - len(column.made), end) for column, end in made if column.made}
+
     def named(self, kernel: Kernel) -> Kernel:
         """Return a kernel of encoded rows with names of columns in the place of their numbers, for people to read.
 

@@ -41,6 +41,10 @@ class SparseEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return which columns are of other kinds than numbers: none are."""
         return []
 
+    def groups(self) -> dict[str, np.ndarray]:
+        """Return which columns of the result were made of each column: itself."""
+        return {str(name): np.array([i]) for i, name in enumerate(self.get_feature_names_out())}
+
     def named(self, kernel: Kernel) -> Kernel:
         """Return a kernel as it is: columns have numbers only."""
         return kernel

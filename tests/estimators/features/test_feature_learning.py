@@ -44,7 +44,8 @@ def test_what_was_learned_is_named():
     assert max(parts, key=parts.get) in ("b", "e")
     assert set(model.rounds_["family"]) == set(mercer.estimators.features.feature_learning.FAMILY_NAMES)
     assert model.rounds_["error"].min() < 0.5
-    np.testing.assert_allclose(model.metric_, model.metrics_[0])
+    assert np.trace(model.metric_) == pytest.approx(1.0)
+    np.testing.assert_allclose(np.diag(model.metric_), model.feature_importances_)
 
 
 def test_a_learned_metric_beats_one_that_treats_all_columns_alike():

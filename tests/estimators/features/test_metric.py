@@ -19,6 +19,7 @@ from mercer.estimators.features.metric import (
     tuned,
 )
 from mercer.gram import gradient
+from mercer.kernels import Metric
 from mercer.machine.clock import Clock
 from mercer.solvers.systems.inverse import left_out
 
@@ -118,7 +119,8 @@ def test_order_and_units_of_columns_do_not_matter(name):
     np.testing.assert_allclose(
         other.kernel((there * units + 7.0 * units)[:, order], (X * units + 7.0 * units)[:, order]), K, atol=1e-6
     )
-    np.testing.assert_allclose(np.diag(other.metrics[0]), np.diag(plain.metrics[0])[order], rtol=1e-5)
+    shares = Metric.of(plain.kernel, X).importances
+    np.testing.assert_allclose(Metric.of(other.kernel, (X * units)[:, order]).importances, shares[order], rtol=1e-5)
 
 
 def test_ranks_do_not_see_increasing_changes_of_a_column():
@@ -156,7 +158,7 @@ def test_two_columns_among_a_hundred_are_found():
     X = rng.normal(size=(500, 100))
     y = (np.sin(2 * X[:, 17]) + X[:, 60] ** 2)[:, None]
     found = learn_metric(X, y - y.mean())
-    share = np.diag(found.metrics[0]) / np.trace(found.metrics[0])
+    share = Metric.of(found.kernel, X).importances
     assert set(np.argsort(share)[-2:]) == {17, 60}
     assert share[[17, 60]].sum() > 0.5
 
@@ -190,9 +192,10 @@ def test_what_is_judged_is_told_and_a_limit_ends_it():
     X, y = curve(120, 3)
     told = []
     found = learn_metric(X, y, listen=lambda step, rows: told.append((step.family.name, rows)))
-    assert told == [(step.family.name, rows) for step, rows in found.tried]
+    # Few rows are judged from both sides, each of which is told as soon as it is known.
+    assert sorted(told) == sorted(2 * [(step.family.name, rows // 2) for step, rows in found.tried])
     assert {name for name, _ in told} == set(BY_NAME)
-    assert {rows for _, rows in told} == {120}
+    assert {rows for _, rows in found.tried} == {120}
     short = learn_metric(X, y, clock=Clock(1e-9))
     assert len({step.family.name for step, _ in short.tried}) == 1
 

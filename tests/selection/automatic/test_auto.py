@@ -102,6 +102,39 @@ def test_what_a_user_finds_in_a_classifier(classifier):
     assert not classifier.interrupted_
 
 
+def test_what_the_metric_has_learned_is_told_by_column(classifier):
+    encoder, shares = classifier.encoder_, classifier.feature_importances_
+    assert len(shares) == len(encoder.get_feature_names_out()) == len(classifier.metric_)
+    assert shares.sum() == pytest.approx(1.0) == np.trace(classifier.metric_)
+    columns = classifier.column_importances_
+    assert set(columns) == {"age", "job", "gain"}
+    assert list(columns.values()) == sorted(columns.values(), reverse=True)
+    assert columns["job"] == pytest.approx(shares[encoder.places("category")].sum())
+    assert list(columns)[-1] == "gain"  # which has no part in the target
+    (share, parts), *_ = classifier.directions()
+    assert 0 < share <= 1
+    assert set(parts) <= set(encoder.get_feature_names_out())
+
+
+def test_two_columns_of_ten_come_first_in_whatever_order_and_units():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 10)), columns=list("abcdefghij"))
+    y = np.sin(2 * X["d"]) + X["g"] ** 2
+    plain = AutoRegressor().fit(X, y).column_importances_
+    assert set(list(plain)[:2]) == {"d", "g"}
+    moved = X[list("jihgfedcba")] * 10.0 ** np.arange(10)
+    other = AutoRegressor().fit(moved, y).column_importances_
+    assert set(list(other)[:2]) == {"d", "g"}
+    assert [other[name] for name in plain] == pytest.approx(list(plain.values()), abs=1e-6)
+
+
+def test_a_kernel_that_treats_all_columns_alike_has_no_metric():
+    table, _, score = people(60)
+    model = AutoRegressor(kernels=[RBF(2.0)], cv=2).fit(table, score)
+    assert model.metric_ is model.feature_importances_ is model.column_importances_ is None
+    assert model.directions() == []
+
+
 def test_the_results_are_columns_of_one_length_and_name_the_winner(classifier, regressor):
     for model, price in ((classifier, "C"), (regressor, "alpha")):
         results = pd.DataFrame(model.results_)

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.certify import Certificate
+from mercer.estimators.features.learned import WithMetric
 from mercer.estimators.features.metric import FAMILIES, Learned, families_for, learn_metric
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.kernel_logistic import KernelLogisticRegression
@@ -28,7 +29,6 @@ from mercer.machine.clock import Clock
 FAMILY_NAMES = tuple(family.name for family in FAMILIES)
 _PRICES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of errors, half decades
 _PRICED_ROWS = 3000  # on which they are compared, a third of them held out
-_NAMED_COLUMNS, _NAMED_PART = 5, 0.1  # entries of a direction that are named, and how large they are at least
 
 
 def _known(value: Any) -> bool:
@@ -43,7 +43,7 @@ def _has_probabilities(model: FeatureLearningClassifier) -> bool:
 
 
 @with_parameters
-class FeatureLearner(BaseEstimator):
+class FeatureLearner(WithMetric, BaseEstimator):
     """What the classifier and the regressor share: learning of the metric, and what a fit says of it."""
 
     _rules: ClassVar[Rules] = {
@@ -71,10 +71,6 @@ class FeatureLearner(BaseEstimator):
             self.random_state or 0,
             clock,
         )
-        self.metrics_ = found.metrics
-        self.metric_ = self.metrics_[0]
-        diagonal = self.metric_.diagonal()
-        self.feature_importances_ = diagonal / max(float(diagonal.sum()), 1e-300)
         self.chosen_ = [step.family.name for step in found.chosen]
         self.rounds_ = {
             "family": [step.family.name for step, _ in found.tried],
@@ -82,25 +78,6 @@ class FeatureLearner(BaseEstimator):
             "rows": np.array([rows for _, rows in found.tried]),
             "error": np.sqrt([step.error for step, _ in found.tried]),
         }
-        return found
-
-    def directions(self, count: int = 3) -> list[tuple[float, dict[str, float]]]:
-        """Return the leading directions of the metric: the share of each, and its largest entries by column.
-
-        Parameters
-        ----------
-        count
-            How many.
-        """
-        check_is_fitted(self, "estimator_")
-        values, vectors = np.linalg.eigh(self.metric_)
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-        found = []
-        for value, vector in list(zip(values, vectors.T, strict=True))[::-1][:count]:
-            vector = vector * np.sign(vector[np.argmax(np.abs(vector))])
-            order = np.argsort(-np.abs(vector), kind="stable")[:_NAMED_COLUMNS]
-            parts = {str(names[i]): float(vector[i]) for i in order if abs(vector[i]) >= _NAMED_PART}
-            found.append((float(value / max(values.sum(), 1e-300)), parts))
         return found
 
     def _read_new(self, X: Any) -> np.ndarray:
@@ -173,9 +150,10 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
     Attributes
     ----------
     metric_
-        M of the best kernel, (d, d), in units of the columns' deviations (of their normal scores, with ranks).
-    metrics_, chosen_
-        That of each kernel of the mean, and their families.
+        M, (d, d), in units of the columns' deviations (of their normal scores, with ranks) and with trace 1; of a mean
+        of kernels the mean of theirs.
+    chosen_
+        The families of the kernels in the mean.
     feature_importances_
         The share of each column in the diagonal of `metric_`.
     rounds_
@@ -275,7 +253,7 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         The price of errors of the last fit.
     classes_
         The classes, in ascending order.
-    metric_, metrics_, chosen_, feature_importances_, rounds_, estimator_, kernel_, certificate_, function_, plan_
+    metric_, chosen_, feature_importances_, rounds_, estimator_, kernel_, certificate_, function_, plan_
         As for `FeatureLearningRegressor`.
 
     Examples

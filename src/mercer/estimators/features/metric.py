@@ -264,11 +264,6 @@ class Learned:
         first, *more = (kernel * (1.0 / len(self.kernels)) for kernel in self.kernels)
         return sum(more, first)
 
-    @property
-    def metrics(self) -> list[np.ndarray]:
-        """The metric of each kernel, (d, d), in units of the columns (or of their normal scores)."""
-        return [np.diag(m**2) if m.ndim == 1 else m.T @ m for m in (step.matrix for step in self.chosen)]
-
 
 def families_for(columns: int, names: Any = None) -> list[Family]:
     """Return the families that are tried on so many columns: all that suit them, or those that are named."""
@@ -306,7 +301,7 @@ def learn_metric(
     clock
         Of the whole fit: learning ends early where it says so, with the best so far.
     listen
-        Called with every round that was judged, and the rows it was judged on.
+        Called with every round as soon as it was judged, and the rows it was judged on.
     """
     clock = Clock() if clock is None else clock
     families = families_for(X.shape[1]) if families is None else families
@@ -390,14 +385,14 @@ class _Learning:
                 Y, shift = self.Y[judge], self.shift[judge]
                 step = step.with_errors(step.left_out(self.rows(family, judge), Y, shift), Y, shift)
                 found[-1].append(step)
+                if self.listen is not None:
+                    self.listen(step, len(judge))
                 worse = not both and len(found[-1]) > 1 and step.error >= found[-1][-2].error
                 if worse or self.clock.over(_SCREENED_SHARE):
                     break
         joined = [_both(parts) for parts in zip(*found, strict=False)]
         for step in joined:
             self.tried.append((step, len(step.left)))
-            if self.listen is not None:
-                self.listen(step, len(step.left))
         return min(joined, key=lambda step: step.error)
 
     def chosen(self, ranking: list[Round], joint: int) -> Learned:

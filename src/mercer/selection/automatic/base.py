@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
 
 from mercer.certify import Certificate
+from mercer.estimators.features.learned import WithMetric, learned_metric
 from mercer.estimators.shared.classes import as_given
 from mercer.estimators.shared.parameters import Rules, check_parameters, whole, with_parameters
 from mercer.estimators.svm.machine import Recheck
@@ -40,7 +41,7 @@ _REFIT_SHARE = 0.25  # of the time limit, that the fit to all rows has in any ca
 
 
 @with_parameters
-class AutoModel(BaseEstimator):
+class AutoModel(WithMetric, BaseEstimator):
     """The base of `AutoClassifier` and `AutoRegressor`."""
 
     _classifies: ClassVar[bool]
@@ -237,6 +238,7 @@ class AutoModel(BaseEstimator):
                 self._classifies,
                 seed,
                 clock,
+                self.verbose,
             )
             few = rows[sample(target[rows], _LEARNED_ROWS, self._classifies, seed)]
             stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE, given.weights)]
@@ -352,6 +354,12 @@ class AutoModel(BaseEstimator):
         check_is_fitted(self, "estimator_")
         kernel: Kernel = self.estimator_.kernel_
         return kernel
+
+    @property
+    def column_importances_(self) -> dict[str, float] | None:
+        """The share of each column of the user's table in the metric of the kernel, the largest first; None without."""
+        metric = learned_metric(self)
+        return None if metric is None else metric.by_column()
 
     @property
     def named_kernel_(self) -> Kernel:

@@ -27,6 +27,7 @@ from mercer.kernels import (
 )
 from mercer.machine.clock import Clock
 from mercer.points import Block, Points
+from mercer.selection.automatic.progress import rounds_shown
 from mercer.selection.search.grids import scales
 
 _UNEQUAL_UNITS = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
@@ -313,7 +314,13 @@ def usual_list(X: np.ndarray) -> list[Candidate]:
 
 
 def learned_list(
-    Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None, classifies: bool, seed: int, clock: Clock
+    Z: np.ndarray,
+    Y: np.ndarray,
+    weights: np.ndarray | None,
+    classifies: bool,
+    seed: int,
+    clock: Clock,
+    verbose: int = 0,
 ) -> list[Candidate]:
     """Return kernels with a metric learned from rows and targets, the mean of several first, and linear functions.
 
@@ -325,8 +332,11 @@ def learned_list(
         Whether these are indicators of classes.
     seed, clock
         As for `learn_metric`.
+    verbose
+        1 for a line that says what is tried, and the best so far.
     """
-    found = learn_metric(Z, Y, weights, seed=seed, clock=clock)
+    with rounds_shown(verbose) as listen:
+        found = learn_metric(Z, Y, weights, seed=seed, clock=clock, listen=listen)
     named = list(zip((step.family.name for step in found.chosen), found.kernels, strict=True))
     if len(named) > 1:
         named.insert(0, (f"mean of {' and '.join(name for name, _ in named)}", found.kernel))

@@ -73,6 +73,10 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         Of `estimator_`; `certificate_.verify(X, y)` takes what `fit` took.
     named_kernel_
         `kernel_` with names of columns in the place of their numbers, for people to read; so are those in `results_`.
+    metric_, feature_importances_, column_importances_, directions()
+        What a kernel whose metric was learned compares rows by, in units of the deviations of encoded columns (which
+        `encoder_.get_feature_names_out()` names): the metric (trace 1), its diagonal, the same summed by column of the
+        table, its leading eigenvectors. None, and no directions, where the kernel treats all columns alike.
     best_score_, score_error_
         The winner's mean score over the folds, and its standard error. The best of many looks better than it is;
         `honest_score_` is the score of the way of choosing: each fold by the candidate that is best on the others.
@@ -230,7 +234,7 @@ class AutoRegressor(RegressorMixin, AutoModel):
     Attributes
     ----------
     account_, encoder_, estimator_, kernel_, named_kernel_, certificate_, function_, plan_, best_score_, score_error_
-    honest_score_
+    honest_score_, metric_, feature_importances_, column_importances_, directions()
         As for `AutoClassifier`.
     results_, best_index_, scoring_, held_out_, n_features_in_, feature_names_in_, timings_, interrupted_
         As for `AutoClassifier`; results have "alpha" in place of "C".
