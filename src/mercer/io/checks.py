@@ -351,8 +351,10 @@ def check_automatic(attributes: dict[str, Any], name: str) -> None:
 def check_maps(maps: Any, classes: int, name: str) -> None:
     """Check what makes probabilities of margins: a map for each pair of classes, and the power of them all."""
     pairs = classes * (classes - 1) // 2
-    right = isinstance(maps, dict) and {"slope", "offset"} <= set(maps)
-    right = right and all(_numbers(maps[key], 1) and len(maps[key]) == pairs for key in ("slope", "offset"))
+    right = isinstance(maps, dict) and "slope" in maps
+    if right and "offset" not in maps:  # of scores of classes
+        pairs = 1
+    right = right and all(_numbers(maps[key], 1) and len(maps[key]) == pairs for key in {"slope", "offset"} & set(maps))
     require(right and (maps["slope"] > 0).all(), f"calibration_ of {name} has a rising map for each of {pairs} pairs")
     power = maps.get("power", np.ones(1))
     require(_numbers(power, 1) and power.shape == (1,) and power[0] > 0, f"the power of {name} is a number above 0")

@@ -34,7 +34,7 @@ def influence_section(
     model = machine.model.estimator_
     if hasattr(model, "support_") and machine.classifies:
         return _machine(machine, frame, y, columns, rng)
-    if getattr(model, "dual_coef_", None) is not None and len(model.dual_coef_) == len(y):
+    if not machine.classifies and getattr(model, "dual_coef_", None) is not None and len(model.dual_coef_) == len(y):
         return _ridge(machine, frame, y, columns)
     return None
 

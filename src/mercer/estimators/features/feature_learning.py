@@ -70,6 +70,7 @@ class FeatureLearner(WithMetric, BaseEstimator):
             int(self.joint),
             self.random_state or 0,
             clock,
+            budget=self.budget,
         )
         self.chosen_ = [step.family.name for step in found.chosen]
         self.rounds_ = {

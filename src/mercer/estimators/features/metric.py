@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ import numpy as np
 from mercer.gram import Gram, gradient
 from mercer.kernels import RBF, Kernel, Laplacian, PowerExponential, Ranked
 from mercer.kernels.rules.pullback import NormalScores
+from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
-from mercer.machine.threads import one_thread_each, run
+from mercer.machine.threads import cores, one_thread_each, run
 from mercer.points import Points
 from mercer.solvers.systems.inverse import left_out
 
 Steps = tuple[tuple[int, int], ...]
+LeftOut = tuple[np.ndarray, np.ndarray] | None  # coefficients and leave-one-out errors, where there are some
 
 SCREENED_ROWS = 1000  # in each half, on which all families are compared: an error is found in 20 ms
 JUDGED_ROWS = 2000  # in each half, on which the best are: in 0.1 s
@@ -31,14 +34,17 @@ _SCREENED_SHARE, _JUDGED_SHARE = 0.25, 0.4  # of the time limit, after which no 
 _GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted
 _FINALISTS = 3  # families that are looked at on more rows
 _HOPELESS = 1.3  # times the least error: families beyond are not looked at again
+_GAIN = 0.9995  # of the error, without which a search goes no further: rounding decides, and alphas near 0 are dear
 _JOINT_GAIN = 0.99  # of the error: what a further kernel in the mean must bring, since it costs as much as the first
 _MOST_MIXED = 300  # columns up to which a metric may mix them: beyond, it has too many entries for the rows
 _PAIRS = 4000  # of rows, by whose distances the unit of length is taken
 _STEPS: Steps = ((4, 2), (2, 1), (1, 1))  # of the search, in halvings of the scale by root 2 and of alpha by root 10
 _SCALES, _ALPHAS = (-8, 14), (-10, 4)  # where it ends, in such steps about 1
 _START = (2, -3)
-_COARSE_ROWS = 500  # on which a search begins: the best scale and alpha change little with more
+_TUNED_ROWS = 500  # on which scale and alpha are searched, or on half of the rows: twice as many change them little
 _SINGLE_ROWS = 500  # from which on float32 is tried: of fewer, a factor takes no time worth saving
+_PAIR_BYTES = 24  # for each pair of rows: the matrix in both types, and its factor
+_BUDGET_SHARE = 0.4  # of the budget, for the matrices of all cores
 _LEAST_UNIT = 1e-290  # of a column: the map that divides by it must be finite
 _LEAST_PART = 1e-12  # of the largest, that an eigenvalue of a metric may be
 
@@ -131,16 +137,34 @@ class Round:
         """Return the kernel matrix of rows."""
         return np.asarray(Gram(self.base, times(rows, self.matrix).astype(kind, copy=False)).fill(), dtype=kind)
 
-    def left_out(self, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the coefficients and the leave-one-out errors on rows; of many rows in float32 where that will do."""
-        for kind in (np.float32, np.float64) if len(rows) >= _SINGLE_ROWS else (np.float64,):
-            if (found := left_out(self.values(rows, kind), Y, self.strength * shift)) is not None:
-                return found
-        return None
+    def left_out(self, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray) -> LeftOut:
+        """Return the coefficients and the leave-one-out errors on rows."""
+        return left_out_by(partial(self.values, rows), Y, self.strength * shift)
 
-    def with_errors(self, found: tuple[np.ndarray, np.ndarray] | None, Y: np.ndarray, shift: np.ndarray) -> Round:
+    def with_errors(self, found: LeftOut, Y: np.ndarray, shift: np.ndarray) -> Round:
         """Return the same with leave-one-out errors that were found for targets Y, if any were."""
         return self if found is None else replace(self, error=mean_square(found[1], Y, shift), left=found[1])
+
+
+def left_out_by(values: Callable[[Any], np.ndarray], Y: np.ndarray, shift: Any) -> LeftOut:
+    """Return what `left_out` does, of many rows in float32 where that will do.
+
+    Parameters
+    ----------
+    values
+        Returns the kernel matrix in a type, in memory that may be used.
+    Y, shift
+        As for `left_out`.
+    """
+    for kind in (np.float32, np.float64) if len(Y) >= _SINGLE_ROWS else (np.float64,):
+        if (found := left_out(values(kind), Y, shift)) is not None:
+            return found
+    return None
+
+
+def rows_within(budget: Any) -> int:
+    """Return how many rows' matrices there is room for within a budget, one on each core."""
+    return max(2, math.isqrt(int(_BUDGET_SHARE * int(Budget(budget))) // (_PAIR_BYTES * cores())))
 
 
 def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -190,7 +214,7 @@ def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps:
             i, j = at
             around = [(i - along_scale, j), (i + along_scale, j), (i, j - along_alpha), (i, j + along_alpha)]
             best = least([at, *around])
-            if best == at:
+            if looked[best][0] >= _GAIN**2 * looked[at][0]:
                 break
             at = best
     found = looked[at][1]
@@ -219,9 +243,12 @@ def rounds(
     steps: Steps = _STEPS,
 ) -> Iterator[Round]:
     """Yield the start at its best scale and strength, and after each of `count` updates of the metric."""
-    one = start
+    one, few = start, max(_TUNED_ROWS, len(rows) // 2)
     for number in range(count + 1):
-        one, a = tuned(one, rows, Y, shift, steps if number == 0 else _STEPS[-1:])
+        one, a = tuned(one, rows[:few], Y[:few], shift[:few], steps if number == 0 else _STEPS[-1:])
+        if few < len(rows):
+            found = one.left_out(rows, Y, shift)
+            one, a = one.with_errors(found, Y, shift), None if found is None else found[0]
         yield one
         if a is None or number == count:
             return
@@ -240,29 +267,48 @@ class Learned:
 
     Attributes
     ----------
-    kernels, alpha
-        The chosen ones, the best first, and the strength of the penalty for ridge regression with their mean.
     chosen
-        The rounds they come from.
-    others
-        The best kernel of each other family by its name, the best family first.
+        The rounds whose kernels are taken, in the mean; the best first.
+    near
+        The best round of each family whose error is not far from the least, the best first.
+    kernel_of
+        Gives the kernel of a round, of rows as they were given.
+    unit
+        Of alpha: the mean weight of the rows.
     tried
         Every round that was judged, with the number of rows.
+    seen
+        Places of the rows that the metrics were learned from.
     """
 
-    kernels: list[Kernel]
-    alpha: float
     chosen: list[Round]
-    others: dict[str, Kernel]
+    near: list[Round]
+    kernel_of: Callable[[Round], Kernel]
+    unit: float
     tried: list[tuple[Round, int]]
+    seen: np.ndarray
 
     @property
     def kernel(self) -> Kernel:
-        """The mean of the kernels."""
-        if len(self.kernels) == 1:
-            return self.kernels[0]
-        first, *more = (kernel * (1.0 / len(self.kernels)) for kernel in self.kernels)
-        return sum(more, first)
+        """The mean of the chosen kernels."""
+        return mean_of([self.kernel_of(step) for step in self.chosen])
+
+    @property
+    def alpha(self) -> float:
+        """The strength of the penalty for ridge regression with it."""
+        return self.strength(sum(step.alpha for step in self.chosen) / len(self.chosen))
+
+    def strength(self, steps: float) -> float:
+        """Return an alpha that is given in steps of the search."""
+        return float(f"{self.unit * 10 ** (steps / 2):.4g}")
+
+
+def mean_of(kernels: Sequence[Kernel]) -> Kernel:
+    """Return the mean of kernels."""
+    if len(kernels) == 1:
+        return kernels[0]
+    first, *more = (kernel * float(f"{1.0 / len(kernels):.3g}") for kernel in kernels)
+    return sum(more, first)
 
 
 def families_for(columns: int, names: Any = None) -> list[Family]:
@@ -281,6 +327,7 @@ def learn_metric(
     seed: int = 0,
     clock: Clock | None = None,
     listen: Callable[[Round, int], None] | None = None,
+    budget: Any = None,
 ) -> Learned:
     """Return the kernel whose metric predicts rows best that had no part in learning it.
 
@@ -295,19 +342,21 @@ def learn_metric(
     families
         What is tried; None for `families_for`.
     joint
-        How many kernels the mean may have.
+        How many kernels the mean may have; with 1, all that are near the best are learned again on as many rows.
     seed
         Of the halves.
     clock
         Of the whole fit: learning ends early where it says so, with the best so far.
     listen
         Called with every round as soon as it was judged, and the rows it was judged on.
+    budget
+        Bytes that matrices may use, as for `Gram`.
     """
     clock = Clock() if clock is None else clock
     families = families_for(X.shape[1]) if families is None else families
     best: dict[str, Round] = {}
     with one_thread_each():  # of BLAS, whose threads wait for one another where others compute: places are shared here
-        learning = _Learning(X, Y, weights, families, seed, clock, listen)
+        learning = _Learning(X, Y, weights, families, seed, clock, listen, rows_within(budget))
         try:
             learning.screen(families, best)
         except KeyboardInterrupt:
@@ -330,7 +379,9 @@ class _Learning:
         seed: int,
         clock: Clock,
         listen: Callable[[Round, int], None] | None,
+        most: int,
     ) -> None:
+        self.screened, self.judged = min(SCREENED_ROWS, most), min(JUDGED_ROWS, most)  # rows
         self.Y, self.clock, self.listen, self.width = Y, clock, listen, X.shape[1]
         self.shift, self.unit = np.ones(len(X)), 1.0
         if weights is not None:  # as weights with the mean 1
@@ -341,6 +392,7 @@ class _Learning:
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.half = len(X) // 2
         self.tried: list[tuple[Round, int]] = []
+        self.errors: dict[str, float] = {}  # of each family's best round on the first rows
 
     def rows(self, family: Family, at: np.ndarray) -> np.ndarray:
         """Return some rows as a family sees them."""
@@ -357,14 +409,19 @@ class _Learning:
         for family in families:
             if best and self.clock.over(_SCREENED_SHARE):
                 return
-            best[family.name] = self.best(family, SCREENED_ROWS, _FIRST_ROUNDS)
-        if self.half <= SCREENED_ROWS:
+            best[family.name] = self.best(family, self.screened, _FIRST_ROUNDS)
+            self.errors[family.name] = best[family.name].error
+        if self.half <= self.screened:
             return
         ranking = sorted(best.values(), key=lambda step: step.error)
         for step in ranking[:_FINALISTS]:
-            if self.clock.over(_JUDGED_SHARE) or step.error > _HOPELESS**2 * ranking[0].error:
+            if self.clock.over(_JUDGED_SHARE) or self.hopeless(step, ranking):
                 return
-            best[step.family.name] = replace(self.best(step.family, JUDGED_ROWS, _MORE_ROUNDS, step), closer=True)
+            best[step.family.name] = replace(self.best(step.family, self.judged, _MORE_ROUNDS, step), closer=True)
+
+    def hopeless(self, step: Round, ranking: Sequence[Round]) -> bool:
+        """Whether a family is far behind the best on the rows on which all were compared."""
+        return self.errors[step.family.name] > _HOPELESS**2 * min(self.errors[other.family.name] for other in ranking)
 
     def best(self, family: Family, size: int, count: int, before: Round | None = None) -> Round:
         """Return the round of a family with the least error on the other half; of few rows, on both halves."""
@@ -377,9 +434,6 @@ class _Learning:
             if before is not None:
                 matrix = in_unit_length(self.rows(family, learn), before.matrix, family.mixes)
                 start, steps = replace(before, matrix=matrix), _STEPS[-1:]
-            elif len(learn) > _COARSE_ROWS:
-                few = learn[:_COARSE_ROWS]
-                start, steps = tuned(start, self.rows(family, few), self.Y[few], self.shift[few])[0], _STEPS[-1:]
             found.append([])
             for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
                 Y, shift = self.Y[judge], self.shift[judge]
@@ -397,7 +451,7 @@ class _Learning:
 
     def chosen(self, ranking: list[Round], joint: int) -> Learned:
         """Return the best round with those that lower the error of a mean, learned once more where rows are few."""
-        judge = self.order[self.half :][:JUDGED_ROWS]
+        judge, seen = self.order[self.half :][: self.judged], self.order[: self.half][: self.judged]
 
         def mean(steps: list[Round]) -> Round:
             K = np.mean([step.values(self.rows(step.family, judge)) for step in steps], axis=0)
@@ -406,19 +460,16 @@ class _Learning:
             found = left_out(K, self.Y[judge], one.strength * self.shift[judge])
             return one.with_errors(found, self.Y[judge], self.shift[judge])
 
-        steps = ranking[:1]
-        now = mean(steps)
-        for step in ranking[1:_FINALISTS]:
-            both = mean([*steps, step]) if len(steps) < joint and step.error <= _HOPELESS**2 * now.error else now
+        near = [step for step in ranking if not self.hopeless(step, ranking)]
+        taken, now = [0], mean(near[:1]) if joint > 1 else near[0]
+        for place, step in enumerate(near[1:_FINALISTS], 1):
+            both = mean([*(near[i] for i in taken), step]) if len(taken) < joint else now
             if both.error < _JOINT_GAIN**2 * now.error:
-                steps, now = [*steps, step], both
-        names = [step.family.name for step in steps]
-        others = {step.family.name: self.kernel(step) for step in ranking if step.family.name not in names}
-        if self.half <= JUDGED_ROWS and not self.clock.over(_JUDGED_SHARE):  # the metric was learned on halves
-            at = self.order[:JUDGED_ROWS]
-            steps = [self.again(step, at) for step in steps]
-        alpha = float(f"{self.unit * 10 ** (sum(step.alpha for step in steps) / 2 / len(steps)):.4g}")
-        return Learned([self.kernel(step) for step in steps], alpha, steps, others, self.tried)
+                taken, now = [*taken, place], both
+        if self.half <= self.judged and not self.clock.over(_JUDGED_SHARE):  # the metric was learned on halves
+            seen = self.order[: self.judged]
+            near = [self.again(step, seen) if i in taken or joint == 1 else step for i, step in enumerate(near)]
+        return Learned([near[i] for i in taken], near, self.kernel, self.unit, self.tried, seen)
 
     def again(self, step: Round, at: np.ndarray) -> Round:
         """Return as many rounds of a family on other rows."""

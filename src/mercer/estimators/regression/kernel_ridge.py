@@ -290,11 +290,6 @@ class KernelRidgeClassifier(ClassifierMixin, Labels, RidgeModel):
     def _reads_targets(self) -> tuple[bool, bool]:
         return False, False
 
-    def _signs(self, codes: np.ndarray) -> np.ndarray:
-        """Return +1 for the class of each sample and -1 for the others; of two classes the column of the second."""
-        signs = np.where(np.arange(len(self.classes_)) == codes[:, None], 1.0, -1.0)
-        return signs[:, 1] if len(self.classes_) == 2 else signs
-
     def _weighted(self, codes: np.ndarray, sample_weight: Any) -> Any:
         """Return the weights of samples times those of their classes."""
         if self.class_weight is None:
@@ -306,7 +301,7 @@ class KernelRidgeClassifier(ClassifierMixin, Labels, RidgeModel):
         return found
 
     def _target(self, data: Any, y: Any) -> np.ndarray:
-        return self._signs(self._codes(super()._target(data, y)))
+        return signs(self._codes(super()._target(data, y)), len(self.classes_))
 
     def _rechecked(self, X: Any, y: Any, sample_weight: Any) -> Any:
         return super()._rechecked(X, y, self._weighted(self._codes(y), sample_weight))
@@ -331,7 +326,7 @@ class KernelRidgeClassifier(ClassifierMixin, Labels, RidgeModel):
         check_parameters(self)
         data, y = self._read(X, y)
         codes = self._encode(y)
-        target = self._signs(codes)
+        target = signs(codes, len(self.classes_))
         alphas = strengths(self.alpha, columns_of(target).shape[1], type(self).__name__)
         training = self._training(data, self._weighted(codes, sample_weight))
         self._fit_strengths(training, data, target, alphas, X, y)
@@ -353,3 +348,19 @@ class KernelRidgeClassifier(ClassifierMixin, Labels, RidgeModel):
         """Return the class of each point."""
         values = self.decision_function(X)
         return np.asarray(self.classes_[(values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)])
+
+
+def signs(codes: np.ndarray, count: int) -> np.ndarray:
+    """Return +1 for the class of each sample and -1 for the others; of two classes the column of the second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs(np.array([0, 2]), 3)
+    array([[ 1., -1., -1.],
+           [-1., -1.,  1.]])
+    >>> signs(np.array([0, 1]), 2)
+    array([-1.,  1.])
+    """
+    found = np.where(np.arange(count) == codes[:, None], 1.0, -1.0)
+    return found[:, 1] if count == 2 else found

@@ -16,6 +16,7 @@ _NEWTON_STEPS = 100  # at most, far more than a convex loss of two numbers takes
 _DECREASE = 1e-10  # share of the loss by which the last step promises to lower it: it squares what is left
 _SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1, those of classes from 0
 _POWERS = (0.2, 5.0)  # between which the power of a law is searched
+_STEEPNESS = 10.0  # of laws of scores between -1 and 1, before their power is searched
 _COUPLED = 2**22  # entries of the systems of coupled pairs that are held at a time, 32 MB
 
 
@@ -141,6 +142,31 @@ def _power(law: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     return float(found.x)
 
 
+def score_maps(
+    values: np.ndarray, codes: np.ndarray, count: int, weights: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Return the map from scores of classes to probabilities: of two classes as `pair_maps`, of more one slope.
+
+    The law of more classes is p_i = exp(t f_i) / sum_j exp(t f_j), so that its order is that of the scores.
+
+    Parameters
+    ----------
+    values
+        f of each class at points that it was not fitted to, (points, classes); of two classes that of the second.
+    codes, count, weights
+        As for `pair_maps`; weights are numbers of points.
+    """
+    if count == 2:
+        return pair_maps(values, codes, 2, weights, counts=True)
+    law = _softmax(_STEEPNESS * values)
+    return {"slope": _STEEPNESS * np.array([_power(law, codes, _evidence(weights, True, len(codes)))])}
+
+
+def _softmax(logs: np.ndarray) -> np.ndarray:
+    law = np.maximum(np.exp(logs - logs.max(axis=1, keepdims=True)), _SURE)
+    return np.asarray(law / law.sum(axis=1, keepdims=True))
+
+
 def cross_calibrated(
     values: list[np.ndarray],
     points: list[np.ndarray],
@@ -185,6 +211,8 @@ def cross_calibrated(
 def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.ndarray:
     """Return the probability of each class at points whose pairs have these values, (points, classes).
 
+    Where the maps are those of `score_maps`, the values are the scores of classes.
+
     For more than two classes that law p is taken whose pairs p_i / (p_i + p_j) are nearest to what the maps say (Wu,
     Lin and Weng 2004, their second method): p minimises the sum of (r_ji p_i - r_ij p_j)^2.
 
@@ -197,6 +225,8 @@ def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.nd
     >>> probabilities(pairs, maps, 3).round(6)
     array([[0.2, 0.3, 0.5]])
     """
+    if "offset" not in maps:
+        return _softmax(maps["slope"] * values)
     odds = values * maps["slope"] + maps["offset"]  # their logarithms
     if count == 2:
         return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])

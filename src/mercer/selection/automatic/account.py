@@ -31,6 +31,7 @@ class Trial:
     scores: np.ndarray
     seconds: float
     rows: int
+    values: np.ndarray | None = None  # of leave-one-out predictions: of each row by the fit without it
 
     @property
     def folds(self) -> int:
@@ -65,6 +66,7 @@ class Stage:
     seconds: float
     interrupted: bool
     plan: str
+    chosen: Trial | None = None  # where it is not the one with the best score
     seen: Any = None  # the rows as the kernels of the search have seen them
     kernels: dict[Kernel, Kernel] = field(default_factory=dict)  # and the kernels of such rows, by those of the table
 
@@ -75,6 +77,8 @@ class Stage:
 
     def best(self) -> Trial:
         """The best of them: of equal ones the first family, the largest scale, the lowest price of errors."""
+        if self.chosen is not None:
+            return self.chosen
         finished = self.finished()
         if not finished:
             raise ValueError("no kernel could be fitted to any fold; the data may have too few rows of some class.")
@@ -215,10 +219,13 @@ def search_sentences(search: Search, stages: list[Stage]) -> str:
         kernels = len({trial.candidate.kernel for trial in stage.trials})
         prices = f" and {count(len(stage.prices), 'value')} of {search.price}" if search.price else ""
         which = ("of this list", "of the families that might be the best", "of those")[min(number, 2)]
+        left_out = any(trial.values is not None for trial in stage.trials)
+        how = f" in {len(stage.splits)} folds{whole}, {cells:,} fits in"
+        if left_out:
+            how = f", each of which the fit without it predicts (scores are of {len(stage.splits)} parts), in"
         said.append(
             f"{'Then' if number else 'Tried:'} {count(kernels, 'kernel')} {which}{prices} on "
-            f"{count(len(stage.rows), 'row')} in {len(stage.splits)} folds{whole}, {cells:,} fits in "
-            f"{stage.seconds:.1f} s"
+            f"{count(len(stage.rows), 'row')}{how} {stage.seconds:.1f} s"
             + (f" ({_left(stage)} left early as hopeless)" if _left(stage) and not stage.interrupted else "")
             + "."
         )

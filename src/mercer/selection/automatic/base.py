@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length, check_is_fitted
 
@@ -23,17 +24,18 @@ from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
 from mercer.machine.words import count
 from mercer.selection.automatic.account import Account, Stage, scoring_name, told
-from mercer.selection.automatic.candidates import Look, learned_list, look_at, proposed, usual_list
+from mercer.selection.automatic.candidates import Look, look_at, proposed
+from mercer.selection.automatic.learned import Task, learned_stages, usual_list
 from mercer.selection.automatic.rows import Rows
 from mercer.selection.automatic.search import Search, first_look, sample
 from mercer.selection.search.cross_validation import require_for_search
+from mercer.selection.search.search import asks_predictions
 from mercer.tables import SparseEncoder, TableEncoder
 
 FoldModels = Iterator[tuple[Any, np.ndarray, np.ndarray]]  # a model, the rows it has not seen, and their places
 
 _FINAL_ROWS = 3  # times search_rows, for the last look at the best few classifiers
 _LEARNING_ROWS = 40  # from which on a metric is learned
-_LEARNED_ROWS = 2000  # on which kernels with a learned metric are compared once more, at all prices
 _SCALE_KERNELS = 6  # kernels by which the scale of the targets is chosen: the numbers, or their logarithms
 _SEARCH_SHARE, _HELD_OUT_SHARE = 0.6, 0.75  # of the time limit: when the search is over, and what is held out is known
 _FIT_BUDGET = 0.4  # of the budget, for each fit after the search
@@ -45,7 +47,6 @@ class AutoModel(WithMetric, BaseEstimator):
     """The base of `AutoClassifier` and `AutoRegressor`."""
 
     _classifies: ClassVar[bool]
-    _price: ClassVar[str]  # what the price of errors is called
     _rules: ClassVar[Rules] = {
         "search_rows": (lambda v: whole(v, 20), "a whole number of rows >= 20"),
         "cv": (
@@ -80,16 +81,26 @@ class AutoModel(WithMetric, BaseEstimator):
         """Return the ways to read the targets: their scale, the values, and how predictions of these are scored."""
         raise NotImplementedError
 
-    def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        """Return targets in columns, about their weighted mean, from which a metric is learned."""
+    def _columns_of(self, target: np.ndarray) -> np.ndarray:
+        """Return targets as ridge regression learns them, in columns."""
         raise NotImplementedError
 
-    def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
-        """Return the model whose kernel is to be found, and prices of errors to try, the strongest penalty first."""
+    def _machine(self, rows: Rows, ridge: bool) -> tuple[Any, str, np.ndarray]:
+        """Return the model whose kernel is to be found, and its price of errors: the name, and values to try.
+
+        The strongest penalty comes first. `ridge` asks for a model of ridge regression.
+        """
         raise NotImplementedError
 
-    def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
-        """Learn from models of the folds what the model is worth on rows `at` that it has not seen."""
+    def _held_out(self, models: FoldModels, y: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Return what models of the folds say of rows `at` that they have not seen; NaN where none has answered."""
+        raise NotImplementedError
+
+    def _calibrate(self, values: np.ndarray, y: np.ndarray, at: np.ndarray, rows: Rows, scores: bool) -> None:
+        """Learn from what was said of rows `at` that were held out what the model is worth.
+
+        The values are `scores` of classes, or of their pairs.
+        """
         raise NotImplementedError
 
     def _target_sentences(self, y: np.ndarray) -> str:
@@ -153,13 +164,16 @@ class AutoModel(WithMetric, BaseEstimator):
             target = self._read_target(target)
         with clock("search"):
             look, search, stages, learned = self._searched(Z, target, rows, clock, seed)
-        winner = stages[-1].best()
+        stage, winner = stages[-1], stages[-1].best()
         self._keep_results(search, stages)
         with clock("calibrate"):
             model = clone(search.model).set_params(
-                kernel=winner.candidate.kernel, **{self._price: winner.price}, verbose=0
+                kernel=winner.candidate.kernel, **{str(search.price): winner.price}, verbose=0
             )
-            self._held(self._fold_models(model, learned, rows, stages[-1], clock), learned, stages[-1].rows, rows)
+            values = winner.values
+            if values is None:
+                values = self._held_out(self._fold_models(model, learned, rows, stage, clock), learned, stage.rows)
+            self._calibrate(values, learned, stage.rows, rows, winner.values is not None)
         with clock("refit"):
             said = self._refit(model, Z, self.learned_target(target), rows, clock)
         self.account_ = told(look, search, stages)
@@ -191,7 +205,7 @@ class AutoModel(WithMetric, BaseEstimator):
         strings = [(place, kind) for kind in ("text", "sequence") for place in self.encoder_.places(kind)]
         look = look_at(Z, self.encoder_.places("category", "yes/no"), encoded=True, strings=strings)
         learns = self._learns(Z, strings, given)
-        model, prices = self._machine(given)
+        model, price, prices = self._machine(given, learns)
         readings, cv = self._readings(target, given), given.cut(self.cv)
         n = len(target)
         rows = first = np.arange(n)
@@ -202,7 +216,7 @@ class AutoModel(WithMetric, BaseEstimator):
         searches = [
             Search(
                 model,
-                self._price,
+                price,
                 prices,
                 how,
                 cv,
@@ -231,21 +245,8 @@ class AutoModel(WithMetric, BaseEstimator):
             at = int(np.argmax(list(self._compared.values())))
         search, (self.target_scale_, learned, _) = searches[at], readings[at]
         if learns:
-            candidates = learned_list(
-                Z[rows],
-                self._codes_of(learned[rows], None if given.weights is None else given.weights[rows]),
-                None if given.weights is None else given.weights[rows],
-                self._classifies,
-                seed,
-                clock,
-                self.verbose,
-            )
-            few = rows[sample(target[rows], _LEARNED_ROWS, self._classifies, seed)]
-            stages = [search.look(Z, learned, few, candidates, prices, 0.8 * _SEARCH_SHARE, given.weights)]
-            if self._classifies and len(few) < len(rows) and not stages[0].interrupted:
-                candidates, prices = search.finalists(stages[0])
-                stages.append(search.look(Z, learned, rows, candidates, prices, _SEARCH_SHARE, given.weights))
-            return look, search, stages, learned
+            task = Task(Z, learned, self._columns_of(learned), given.weights)
+            return look, search, learned_stages(search, task, rows, prices[-1]), learned
         more = None
         if self._classifies and n >= 2 * len(rows):  # errors are counted, and on few rows the count is too noisy
             more = sample(target, _FINAL_ROWS * int(self.search_rows), True, seed)
@@ -254,8 +255,14 @@ class AutoModel(WithMetric, BaseEstimator):
         return look, search, stages, learned
 
     def _learns(self, Z: Any, strings: Any, given: Rows) -> bool:
-        """Whether a metric is learned: of numbers, where the user has not said what to compare, nor on which rows."""
+        """Whether a metric is learned: of numbers, where the user has not said what to compare, nor on which rows.
+
+        The score must look at predictions only, since it is told those that leave-one-out gives.
+        """
         free = self.kernels is None and isinstance(self.cv, int | np.integer) and given.groups is None
+        free = free and (
+            self.scoring is None or asks_predictions(check_scoring(self._machine(given, True)[0], self.scoring))
+        )
         return bool(free and not strings and not sparse.issparse(Z) and Z.shape[0] >= _LEARNING_ROWS)
 
     def _fold_models(self, model: Any, y: np.ndarray, rows: Rows, stage: Stage, clock: Clock) -> FoldModels:
@@ -315,7 +322,7 @@ class AutoModel(WithMetric, BaseEstimator):
             "kernel": [repr(search.named(trial.candidate.kernel)) for trial in trials],
             "family": [trial.candidate.family for trial in trials],
             "scale": np.array([trial.candidate.scale for trial in trials]),
-            self._price: np.array([trial.price for trial in trials]),
+            str(search.price): np.array([trial.price for trial in trials]),
             "mean_test_score": np.array([trial.mean for trial in trials]),
             "std_test_score": np.array([np.std(scores) if len(scores) else np.nan for scores in seen]),
             "folds": np.array([trial.folds for trial in trials]),

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.estimators.features.metric import learn_metric
 from mercer.kernels import (
     RBF,
     Cosine,
@@ -25,9 +24,7 @@ from mercer.kernels import (
     WeightedDegree,
     parse_kernel,
 )
-from mercer.machine.clock import Clock
 from mercer.points import Block, Points
-from mercer.selection.automatic.progress import rounds_shown
 from mercer.selection.search.grids import scales
 
 _UNEQUAL_UNITS = 10.0  # ratio of the columns' deviations from which on one scale cannot serve them all
@@ -110,7 +107,7 @@ def look_at(
         zeros, copies = (float((X == 0).mean()), n - _distinct(X)) if X.size else (0.0, 0)
     moving = deviations[deviations > 0]
     unequal = moving.size > 1 and moving.max() > _UNEQUAL_UNITS * moving.min() and not (encoded or sparse.issparse(X))
-    units = tuple(_short(s) if s > 0 else 1.0 for s in deviations) if unequal else None
+    units = tuple(short(s) if s > 0 else 1.0 for s in deviations) if unequal else None
     return Look(n, d, tuple(categories), units, zeros, 0 if strings else copies, tuple(strings))
 
 
@@ -151,10 +148,10 @@ def kernel_list(look: Look, X: Any) -> list[Candidate]:
     """
     units = None if look.units is None else np.array(look.units)
     Z = X if units is None else X / units
-    grid = [_short(s) for s in scales(Z, 8)]
+    grid = [short(s) for s in scales(Z, 8)]
     middle = grid[1:7:2]  # where a second family is looked at, its neighbours come later if it does well
-    city = _city(Z)
-    weight = _short(1.0 / _square(Z))
+    city = city_ratio(Z)
+    weight = short(1.0 / mean_square(Z))
     line = weight * Linear() if units is None else None
     candidates: list[Candidate] = []
     if line is not None:
@@ -162,7 +159,7 @@ def kernel_list(look: Look, X: Any) -> list[Candidate]:
         candidates += [Candidate(Polynomial(p, 1.0, weight), "polynomial", float("nan")) for p in (2, 3)]
     candidates += _family("RBF", lambda s: RBF(_scaled(s, units)), grid)
     candidates += _family("Matern", lambda s: Matern(1.5, _scaled(s, units)), grid[1::2])
-    candidates += _family("Laplacian", lambda s: Laplacian(_scaled(s, units)), [_short(city * s) for s in grid[1::2]])
+    candidates += _family("Laplacian", lambda s: Laplacian(_scaled(s, units)), [short(city * s) for s in grid[1::2]])
     if line is not None:
         candidates += _family("RBF + linear", lambda s: RBF(s) + line, middle)
     if look.categories and look.numbers and units is None:
@@ -191,7 +188,7 @@ def _apart(look: Look, grid: Sequence[float]) -> list[Candidate]:
 
 def _scaled(scale: float, units: np.ndarray | None) -> Any:
     """A scale for all columns, or one for each that is `scale` times its unit."""
-    return scale if units is None else tuple(_short(scale * unit) for unit in units)
+    return scale if units is None else tuple(short(scale * unit) for unit in units)
 
 
 def _some(X: Any) -> Points:
@@ -199,7 +196,7 @@ def _some(X: Any) -> Points:
     return points.take(np.linspace(0, len(points) - 1, min(len(points), _SAMPLE_ROWS)).astype(np.intp))
 
 
-def _city(X: Any) -> float:
+def city_ratio(X: Any) -> float:
     """How much longer the way along the axes (L1) is than the straight one (L2)."""
     points = _some(X)
     block = Block(points, points)
@@ -207,7 +204,7 @@ def _city(X: Any) -> float:
     return float(city / straight) if straight > 0 else 1.0
 
 
-def _square(X: Any) -> float:
+def mean_square(X: Any) -> float:
     """The typical squared length of a row."""
     rows = _some(X).vectors
     squares = rows.multiply(rows).sum() if sparse.issparse(rows) else np.square(rows, dtype=np.float64).sum()
@@ -215,7 +212,7 @@ def _square(X: Any) -> float:
     return mean if mean > 0 else 1.0
 
 
-def _short(value: float) -> float:
+def short(value: float) -> float:
     """Three digits: a scale that one can read."""
     return float(f"{value:.3g}")
 
@@ -296,57 +293,6 @@ def _of_strings(Z: np.ndarray, strings: dict[int, str]) -> dict[str, Kernel]:
     return kernels
 
 
-# -- kernels whose metric is learned ----------------------------------------------------------------------
-
-
-def usual_list(X: np.ndarray) -> list[Candidate]:
-    """Return two kernels that treat all columns alike, by which the scale of the targets is chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [c.family for c in usual_list(np.random.default_rng(0).normal(size=(100, 3)))]
-    ['Laplacian of ranks', 'RBF']
-    """
-    middle = _short(2.0 * scales(X, 3)[1])
-    ranks = Laplacian(_short(middle * _city(X))).ranked(X)
-    return [Candidate(ranks, "Laplacian of ranks"), Candidate(RBF(middle), "RBF")]
-
-
-def learned_list(
-    Z: np.ndarray,
-    Y: np.ndarray,
-    weights: np.ndarray | None,
-    classifies: bool,
-    seed: int,
-    clock: Clock,
-    verbose: int = 0,
-) -> list[Candidate]:
-    """Return kernels with a metric learned from rows and targets, the mean of several first, and linear functions.
-
-    Parameters
-    ----------
-    Z, Y, weights
-        Rows of numbers, targets in columns, and weights.
-    classifies
-        Whether these are indicators of classes.
-    seed, clock
-        As for `learn_metric`.
-    verbose
-        1 for a line that says what is tried, and the best so far.
-    """
-    with rounds_shown(verbose) as listen:
-        found = learn_metric(Z, Y, weights, seed=seed, clock=clock, listen=listen)
-    named = list(zip((step.family.name for step in found.chosen), found.kernels, strict=True))
-    if len(named) > 1:
-        named.insert(0, (f"mean of {' and '.join(name for name, _ in named)}", found.kernel))
-    candidates = [Candidate(kernel, f"learned {name}") for name, kernel in named]
-    if classifies:  # errors are counted in the end, not squared: another family may be the best
-        candidates += [Candidate(kernel, f"learned {name}") for name, kernel in found.others.items()]
-        candidates += _family("RBF", RBF, [_short(s) for s in scales(Z, 8)][2:7])
-    return [*candidates, Candidate(_short(1.0 / _square(Z)) * Linear(), "linear")]
-
-
 # -- kernels that a user names ----------------------------------------------------------------------------
 
 
@@ -363,8 +309,8 @@ def given_kernels(kernels: Any, X: Any) -> list[Candidate]:
                 raise ValueError(
                     f"kernels contains the class {k.__name__}, which has no scale to try; give {k.__name__}() itself."
                 )
-            factor = _city(X) if k is Laplacian else 1.0
-            grid = [_short(factor * s) for s in scales(X, 8)]
+            factor = city_ratio(X) if k is Laplacian else 1.0
+            grid = [short(factor * s) for s in scales(X, 8)]
             candidates += _family(k.__name__, lambda s, k=k: k(scale=s), grid)  # type: ignore[misc]
         elif isinstance(k, Kernel):
             parts = any(isinstance(value, Kernel) for value in k.get_params(deep=False).values())

@@ -14,10 +14,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators import SVC, KernelRidge
-from mercer.estimators.features.feature_learning import indicators
+from mercer.estimators import SVC, KernelRidge, KernelRidgeClassifier
+from mercer.estimators.regression.base import columns_of
+from mercer.estimators.regression.kernel_ridge import signs
 from mercer.estimators.shared.classes import as_given, numbered, shown
-from mercer.estimators.svm.calibration import pair_maps, probabilities
+from mercer.estimators.svm.calibration import pair_maps, probabilities, score_maps
 from mercer.machine.words import count
 from mercer.selection.automatic.account import scoring_name
 from mercer.selection.automatic.base import AutoModel, FoldModels
@@ -114,7 +115,6 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     """
 
     _classifies: ClassVar[bool] = True
-    _price: ClassVar[str] = "C"
 
     def _read_target(self, y: np.ndarray) -> np.ndarray:
         if y.dtype.kind == "O":
@@ -137,20 +137,26 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         learned = numbered(y)[1] if isinstance(scoring, str) else y  # a scorer may know labels by name
         return [("identity", learned, how)]
 
-    def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        codes = numbered(target)[1]
-        return indicators(codes, int(codes.max()) + 1, weights)
+    def _columns_of(self, target: np.ndarray) -> np.ndarray:
+        return columns_of(signs(numbered(target)[1], len(self.classes_)))
 
-    def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
-        return SVC(decision_function_shape="ovo", budget=self._part), _C_GRID / rows.unit
+    def _machine(self, rows: Rows, ridge: bool) -> tuple[Any, str, np.ndarray]:
+        if ridge:
+            return KernelRidgeClassifier(budget=self._part), "alpha", _alphas(rows)
+        return SVC(decision_function_shape="ovo", budget=self._part), "C", _C_GRID / rows.unit
 
-    def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
+    def _held_out(self, models: FoldModels, y: np.ndarray, at: np.ndarray) -> np.ndarray:
         every = numbered(y)[0]  # the classes, by name or by number
-        count = len(every)
-        values = np.full((len(at), count * (count - 1) // 2), np.nan)
+        values = np.full((len(at), len(every) * (len(every) - 1) // 2), np.nan)
         for model, Z, places in models:
             values[places] = known_pairs(model.decision_function(Z), model.classes_, every)
-        self.calibration_ = pair_maps(values, np.searchsorted(every, y[at]), count, rows.counts(at), counts=True)
+        return values
+
+    def _calibrate(self, values: np.ndarray, y: np.ndarray, at: np.ndarray, rows: Rows, scores: bool) -> None:
+        codes, counts, of = np.searchsorted(numbered(y)[0], y[at]), rows.counts(at), len(self.classes_)
+        self.calibration_ = (
+            score_maps(values, codes, of, counts) if scores else pair_maps(values, codes, of, counts, counts=True)
+        )
         seen = np.isfinite(values).all(axis=1)
         self.held_out_ = {"rows": rows.places[at[seen]], "values": self._decision(values[seen])}
 
@@ -199,13 +205,25 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         )
 
     def _model_sentences(self) -> str:
-        n, of = len(self.estimator_.support_), self.estimator_.shape_fit_[0]
-        said = f"{count(n, 'support vector')} of {of:,} rows. Probabilities are a logistic map of the margins"
         held = f" of {count(len(self.held_out_['rows']), 'row')} that were held out"
+        ridge = isinstance(self.estimator_, KernelRidgeClassifier)
+        said = "Ridge regression of +1 for each class and -1 for the others."
+        if not ridge:
+            n, of = len(self.estimator_.support_), self.estimator_.shape_fit_[0]
+            said = f"{count(n, 'support vector')} of {of:,} rows."
+        if len(self.classes_) > 2 and ridge:
+            return f"{said} Probabilities are proportional to exponentials of its values, by those{held}."
+        said += f" Probabilities are a logistic map of the margins{held}"
         if len(self.classes_) > 2:
-            return f"{said}{held}, one for each of {len(self.calibration_['slope'])} pairs of classes, and coupled."
+            return f"{said}, one for each of {len(self.calibration_['slope'])} pairs of classes, and coupled."
         even = -self.calibration_["offset"][0] / self.calibration_["slope"][0]
-        return f"{said}{held}; even odds are at a margin of {even:.2g}."
+        return f"{said}; even odds are at a margin of {even:.2g}."
+
+
+def _alphas(rows: Rows) -> np.ndarray:
+    """Return the strengths of the penalty to try, the largest first."""
+    alphas = _ALPHA_GRID if len(rows.places) <= _MANY_ROWS else _ALPHA_GRID[_ALPHA_GRID > _LEAST_ALPHA]
+    return np.asarray(alphas * rows.unit)
 
 
 def _of_one_type(y: np.ndarray) -> np.ndarray:
@@ -259,7 +277,6 @@ class AutoRegressor(RegressorMixin, AutoModel):
     """
 
     _classifies: ClassVar[bool] = False
-    _price: ClassVar[str] = "alpha"
 
     def _read_target(self, y: np.ndarray) -> np.ndarray:
         return np.asarray(y, dtype=np.float64)
@@ -273,23 +290,25 @@ class AutoRegressor(RegressorMixin, AutoModel):
             readings.append(("log", np.log(y), scorer))
         return readings
 
-    def _codes_of(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        top = float(np.abs(target).max()) or 1.0  # squares of huge numbers overflow
-        return (target / top - np.average(target / top, weights=weights))[:, None]
+    def _columns_of(self, target: np.ndarray) -> np.ndarray:
+        return target[:, None]
 
-    def _machine(self, rows: Rows) -> tuple[Any, np.ndarray]:
-        alphas = _ALPHA_GRID if len(rows.places) <= _MANY_ROWS else _ALPHA_GRID[_ALPHA_GRID > _LEAST_ALPHA]
-        return KernelRidge(fit_intercept=True, budget=self._part), alphas * rows.unit
+    def _machine(self, rows: Rows, ridge: bool) -> tuple[Any, str, np.ndarray]:
+        return KernelRidge(fit_intercept=True, budget=self._part), "alpha", _alphas(rows)
 
-    def _held(self, models: FoldModels, y: np.ndarray, at: np.ndarray, rows: Rows) -> None:
-        values = np.full(len(at), np.nan)
+    def _held_out(self, models: FoldModels, y: np.ndarray, at: np.ndarray) -> np.ndarray:
+        values = np.full((len(at), 1), np.nan)
         for model, Z, places in models:
-            values[places] = model.predict(Z)
-        seen = np.isfinite(values)
-        residuals = y[at[seen]] - values[seen]
+            values[places, 0] = model.predict(Z)
+        return values
+
+    def _calibrate(self, values: np.ndarray, y: np.ndarray, at: np.ndarray, rows: Rows, scores: bool) -> None:
+        seen = np.isfinite(values[:, 0])
+        at, predicted = at[seen], values[seen, 0]
+        residuals = y[at] - predicted
         order = np.argsort(residuals, kind="stable")
-        self.residuals_, self.residual_counts_ = residuals[order], rows.counts(at[seen][order])
-        self.held_out_ = {"rows": rows.places[at[seen]], "values": self._back(values[seen])}
+        self.residuals_, self.residual_counts_ = residuals[order], rows.counts(at[order])
+        self.held_out_ = {"rows": rows.places[at], "values": self._back(predicted)}
 
     def learned_target(self, y: Any) -> np.ndarray:
         """Return the targets, or their logarithms where `estimator_` has learned these."""

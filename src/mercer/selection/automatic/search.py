@@ -134,7 +134,7 @@ class Search:
         if search.cancelled:
             self.clock.interrupt(_GRACE)
         spent, one_to_one = time.perf_counter() - began, dict(zip(kernels, same, strict=True))
-        return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, some, one_to_one)
+        return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, None, some, one_to_one)
 
     def closer(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the families that may be the best, at scales about their best, and the prices about theirs."""

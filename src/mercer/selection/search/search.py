@@ -237,7 +237,7 @@ class KernelSearchCV(GridSearchCV):
         """Evaluate the cells."""
         if not validation.candidates or not validation.splits:
             raise ValueError("No fits were performed: there is no candidate or no fold.")
-        validation.metric, by_values = metric, _asks_predictions(validation.scorer)
+        validation.metric, by_values = metric, asks_predictions(validation.scorer)
         try:
             with watching(self.verbose, validation, metric):
                 if self.halving:
@@ -255,7 +255,7 @@ class KernelSearchCV(GridSearchCV):
         self.interrupted_ = self._stopped or validation.late
 
 
-def _asks_predictions(scorer: Any) -> bool:
+def asks_predictions(scorer: Any) -> bool:
     """Whether a scorer looks at nothing but predictions, so that a stand-in can answer it."""
     parts = scorer._scorers.values() if isinstance(scorer, _MultimetricScorer) else [scorer]
     return all(isinstance(part, _BaseScorer | _PassthroughScorer) for part in parts)

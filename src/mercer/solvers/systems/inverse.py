@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
 from mercer.certify import Stop
 from mercer.gram import Gram
+from mercer.machine.lapack import clear_above, potrf, trtri
 from mercer.solvers.control import Control
 from mercer.solvers.systems.cholesky import cholesky, inverse_of_factor
 from mercer.solvers.systems.feature_space import FeatureSpace
@@ -113,17 +113,15 @@ def left_out(K: np.ndarray, Y: np.ndarray, shift: Any) -> tuple[np.ndarray, np.n
     array([[-3. , -1.5,  4.5]])
     """
     single = K.dtype == np.float32
-    potrf, trtri = (lapack.spotrf, lapack.strtri) if single else (lapack.dpotrf, lapack.dtrtri)
-    M = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK wants columns
-    M.flat[:: len(K) + 1] += shift
-    top = float(M.diagonal().max())
-    L, failed = potrf(M, lower=1, overwrite_a=1, clean=1)
-    if failed or (single and float(L.diagonal().min()) ** 2 < _SINGLE_PIVOT * top):
+    L = K.T if K.flags.c_contiguous else K  # symmetric; LAPACK wants columns
+    L.flat[:: len(K) + 1] += shift
+    top = float(L.diagonal().max())
+    if not potrf(L) or (single and float(L.diagonal().min()) ** 2 < _SINGLE_PIVOT * top) or not trtri(L):
         return None
-    L, failed = trtri(L, lower=1, overwrite_c=1)
+    clear_above(L)
     ones = (L.T @ L.sum(axis=1)).astype(np.float64)
     diagonal = _without_constants(np.einsum("ij,ij->j", L, L).astype(np.float64), ones)
-    if failed or not (diagonal > 0).all():
+    if not (diagonal > 0).all():
         return None
     a = (L.T @ (L @ Y.astype(L.dtype, copy=False))).astype(np.float64, copy=False)
     a -= np.outer(ones, ones @ Y) / ones.sum()

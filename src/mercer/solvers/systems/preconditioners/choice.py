@@ -136,7 +136,7 @@ class Preconditioners:
             self._neighbours = Neighbours(self._low_rank, self.products)
         return self._neighbours
 
-    def dearer_than_a_factor(self, products: Products, count: int, single: bool) -> bool:
+    def dearer_than_a_factor(self, products: Products, count: float, single: bool) -> bool:
         """Return whether so many steps of conjugate gradients cost more than a factor: by the model, not by a clock."""
         costs = Costs.of(products, single)
         chosen = self._neighbours or self._low_rank
