@@ -43,10 +43,10 @@ EXPECTED = {
         **_weights("the classes of these data are too unequal for nu=0.5, and NuSVC says so"),
     },
     "AutoClassifier": _weights(_CLOSE),
-    **dict.fromkeys(
-        ("FeatureLearningClassifier", "FeatureLearningRegressor"),
-        {"check_sample_weight_equivalence_on_dense_data": _HALVES},
-    ),
+    **{
+        name: {"check_sample_weight_equivalence_on_dense_data": _HALVES}
+        for name in ("FeatureLearningClassifier", "FeatureLearningRegressor")
+    },
     "LinearSVC(loss='hinge')": _weights(_INEXACT),
     "LinearSVR(loss='epsilon_insensitive')": _weights(_INEXACT),
     "KernelMachine(loss='poisson')": {
