@@ -137,6 +137,17 @@ def test_counts_are_about_repetitions():
     assert not np.allclose(counted, scale_of(r, X, folds).quantiles(new, LEVELS[[0, 2]]), 0.1)
 
 
+def test_a_score_counts_for_the_rows_that_its_residual_counts_for():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    r, marks = SIZES["varies"](X) * rng.normal(size=200), 1e-6 * np.arange(200)
+    scale = scale_of(r, X, counts=1.0 + marks)
+    assert scale.root is not None
+    rows = np.rint((scale.counts - 1.0) * 1e6).astype(int)  # each mark names its row
+    sizes = r[rows] / scale.scores
+    assert np.corrcoef(np.log(sizes), X[rows, 0])[0, 1] > 0.8
+
+
 def test_where_nothing_can_be_learned_all_widths_are_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
