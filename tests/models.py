@@ -250,6 +250,8 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
         found["deviation"] = model.predict(X, return_std=True)[1]
     if hasattr(model, "predict_quantiles"):
         found["quantiles"] = model.predict_quantiles(X, [0.1, 0.5, 0.9])
+        if hasattr(model, "residual_rows_"):  # older model files do not know them
+            found["adaptive quantiles"] = model.predict_quantiles(X, [0.1, 0.5, 0.9], adaptive=True)
     if isinstance(model, KernelMixture):
         found["similarities"] = model.kernel_(X)
     return found

@@ -77,6 +77,14 @@ def test_quantiles(mercer, data, spent):
     assert inside > 0.55  # 80% are meant; 60 rows of another draw
 
 
+def test_adaptive_quantiles(mercer, data, spent):
+    asked = ("predict", spent[0], data / "new.csv", "--quantiles", "0.1,0.9")
+    plain, adaptive = table(mercer(*asked).stdout), table(mercer(*asked, "--adaptive").stdout)
+    assert list(adaptive.columns) == list(plain.columns)
+    expected = library.load(spent[0]).predict_quantiles(pd.read_csv(data / "new.csv"), [0.1, 0.9], adaptive=True)
+    assert np.array_equal(adaptive[["quantile_0.1", "quantile_0.9"]].to_numpy(), expected)
+
+
 def test_what_the_data_may_lack_and_have(mercer, data, spent, tmp_path):
     new = pd.read_csv(data / "new.csv")
     plain = table(mercer("predict", spent[0], data / "new.csv").stdout)
@@ -199,6 +207,7 @@ def test_what_a_model_does_not_give(refused, data, buys, spent):
     assert "--proba" in refused("predict", buys[0], new, "--quantiles", "0.5")
     assert "predicts numbers" in refused("predict", spent[0], new, "--proba")
     assert "0.5,2" in refused("predict", spent[0], new, "--quantiles", "0.5,2")
+    assert "as in --quantiles 0.05,0.5,0.95 --adaptive" in refused("predict", spent[0], new, "--adaptive")
     assert "take one" in refused("predict", buys[0], new, "--proba", "--margins")
     assert "must end with" in refused("predict", buys[0], new, "--out", "p.xlsx")
     assert "--out FILE" in refused("predict", buys[0], new, "--json")

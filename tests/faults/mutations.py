@@ -129,6 +129,7 @@ def uses(model, X):
     found |= {"proof": lambda: str(model.kernel_.proof()), "hash": lambda: hash(model.kernel_)}
     found["deviation"] = lambda: model.predict(X, return_std=True)
     found["quantiles"] = lambda: model.predict_quantiles(X, [0.1, 0.5, 0.9])
+    found["adaptive quantiles"] = lambda: model.predict_quantiles(X, [0.1, 0.5, 0.9], adaptive=True)
     return found
 
 

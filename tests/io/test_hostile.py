@@ -274,15 +274,24 @@ def test_an_expansion_is_made_of_its_parts_alone(file):
             {"array": "nan"},
             "residual_counts_ of AutoRegressor are numbers above 0",
         ),
+        (
+            "AutoRegressor",
+            "residual_rows_",
+            {"array": "one"},
+            "residual_rows_ and residual_folds_ of AutoRegressor are",
+        ),
+        ("AutoRegressor", "residual_rows_", {"array": "far"}, "residual_rows_ of AutoRegressor are among the"),
+        ("AutoRegressor", "residual_folds_", {"array": "before"}, "residual_rows_ and residual_folds_ of Auto"),
         ("AutoRegressor", "target_scale_", "exp", "target_scale_ of AutoRegressor is 'identity' or 'log'"),
     ],
-    ids=range(17),
+    ids=range(20),
 )
 def test_what_an_automatic_model_knows(file, name, key, value, match):
     manifest, arrays = parts(name, file)
     record(manifest, name.partition(",")[0])["state"][key] = value
     arrays |= {"nan": np.full(1, np.nan), "minus": -np.ones(1), "one": np.ones(1), "falling": np.array([2.0, 1.0])}
     arrays["three"] = np.ones(3)
+    arrays |= {"far": np.full(48, 48), "before": np.full(48, -1)}  # of as many rows as AutoRegressor has seen
     refused(file, manifest, arrays, match)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @guarded(
     "mercer predict price.mercer new.csv --out predicted.csv",
     "mercer predict income.mercer people.csv.gz --proba --keep id --out chances.parquet",
-    "mercer predict price.mercer new.csv --quantiles 0.05,0.5,0.95 | head",
+    "mercer predict price.mercer new.csv --quantiles 0.05,0.5,0.95 --adaptive | head",
     "zcat huge.csv.gz | mercer predict price.mercer - > predicted.csv",
 )
 def predict(
@@ -47,6 +47,9 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="Quantiles further apart for rows that are harder to predict.")
+    ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,6 +79,8 @@ def predict(
         fail(f"take one of --proba, --margins and --quantiles; these are {len(asked)}.")
     if as_json and out == "-":
         fail("--json needs --out FILE: standard output cannot hold both the predictions and the JSON object.")
+    if adaptive and quantiles is None:
+        fail("--adaptive says which quantiles; say how many, too, as in --quantiles 0.05,0.5,0.95 --adaptive.")
     what = asked[0] if asked else "prediction"
     levels = options.quantiles(quantiles) if quantiles is not None else []
     if out != "-":
@@ -85,7 +90,7 @@ def predict(
     began = time.perf_counter()
     reading = options.reading(format=format, encoding=encoding, sheet=sheet)
     with noted() as notes:
-        rows = _run(model, data, reading, out, what, levels, keep or [], spreadsheet)
+        rows = _run(model, data, reading, out, what, levels, adaptive, keep or [], spreadsheet)
     took = time.perf_counter() - began
     if as_json:
         say_json({"rows": rows, "out": out, "columns": what, "seconds": took, "notes": notes})
@@ -100,6 +105,7 @@ def _run(
     out: str,
     what: str,
     levels: list[float],
+    adaptive: bool,
     keep: list[str],
     spreadsheet: bool,
 ) -> int:
@@ -112,7 +118,7 @@ def _run(
     rows, names = 0, None
     with summed(), sink(out, spreadsheet) as write, _counting() as counted:
         for piece in pieces(data, **reading):
-            found = predictions(model, inputs(model, piece, data, target), what, levels)
+            found = predictions(model, inputs(model, piece, data, target), what, levels, adaptive)
             kept = _columns(piece, keep, data)
             if names not in (None, list(kept.columns)):  # JSON lines need not all have the same names
                 fail(f"--keep all: {data} has other columns after row {rows:,} than before; name those to keep.")

@@ -189,7 +189,7 @@ def inputs(model: Any, piece: pd.DataFrame, source: str, target: str | None) -> 
     return piece[list(names)]
 
 
-def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[str, np.ndarray]:
+def predictions(model: Any, X: Any, what: str, quantiles: list[float], adaptive: bool = False) -> dict[str, np.ndarray]:
     """Return the columns of predictions of a piece.
 
     Parameters
@@ -198,8 +198,8 @@ def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[s
         The model and its input.
     what
         "prediction", "proba", "margins" or "quantiles".
-    quantiles
-        Which ones.
+    quantiles, adaptive
+        Which ones, and whether they are further apart for rows that are harder to predict.
     """
     columns = {"prediction": np.asarray(model.predict(X))}
     with warnings.catch_warnings():
@@ -213,7 +213,7 @@ def predictions(model: Any, X: Any, what: str, quantiles: list[float]) -> dict[s
                 return columns | {"margin": values}
             return columns | {f"margin_{label}": values[:, i] for i, label in enumerate(model.classes_)}
         if what == "quantiles":
-            values = model.predict_quantiles(X, quantiles)
+            values = model.predict_quantiles(X, quantiles, adaptive=adaptive)
             return columns | {f"quantile_{q:g}": values[:, i] for i, q in enumerate(quantiles)}
     return columns
 

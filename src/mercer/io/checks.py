@@ -344,6 +344,12 @@ def check_automatic(attributes: dict[str, Any], name: str) -> None:
         counts = attributes.get("residual_counts_")
         right = counts is None or (_numbers(counts, 1) and counts.shape == rest.shape and bool((counts > 0).all()))
         require(right, f"residual_counts_ of {name} are numbers above 0, one for each residual")
+        if "residual_rows_" in attributes:  # older model files do not know them
+            known = all(_places(attributes.get(key), rest.shape) for key in ("residual_rows_", "residual_folds_"))
+            require(known, f"residual_rows_ and residual_folds_ of {name} are numbers from 0 on, one for each residual")
+            learned = getattr(attributes.get("estimator_"), "shape_fit_", (0,))[0]
+            right = bool(attributes["residual_rows_"].max() < learned)
+            require(right, f"residual_rows_ of {name} are among the {learned} rows of its fit")
     if "target_scale_" in attributes:
         require(attributes["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
 
@@ -374,6 +380,11 @@ def check_series(thing: MercerExpansion) -> None:
     require(_numbers(thing._vectors, 2) and thing._vectors.shape == (nodes, len(values)), "vectors have their shape")
     require(finite(thing.trace) and thing.trace > 0, "the trace is a number above 0")
     require(isinstance(thing.how, str) and isinstance(thing._rule.name, str), "it is said in words how it was made")
+
+
+def _places(value: Any, shape: tuple[int, ...]) -> bool:
+    right = isinstance(value, np.ndarray) and value.dtype == np.int64 and value.shape == shape and value.size > 0
+    return right and int(value.min()) >= 0
 
 
 def _numbers(value: Any, ndim: int) -> bool:

@@ -40,7 +40,6 @@ from mercer import (
 from mercer.points.sets import sequences
 from mercer.selection.automatic import search as auto_search
 from mercer.selection.automatic.candidates import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
-from mercer.selection.automatic.models import conformal_quantiles
 from mercer.selection.automatic.search import folds, sample, tabulated
 from mercer.selection.search.racing import Race
 from strings_table import notes
@@ -351,15 +350,6 @@ def test_quantiles_hold_on_rows_that_were_not_seen():
     np.testing.assert_allclose((y[300:, None] <= found).mean(axis=0), [0.1, 0.5, 0.9], atol=0.05)
     with pytest.raises(ValueError, match="must be numbers between 0 and 1"):
         model.predict_quantiles(X, [0.5, 1.0])
-
-
-def test_conformal_quantiles_cover_at_least_what_they_say():
-    """The rank k of n + 1 exchangeable numbers is uniform: P(new <= k-th of n) = k / (n + 1)."""
-    residuals = np.arange(1.0, 20.0)
-    for q in (0.55, 0.8, 0.93):
-        assert np.searchsorted(residuals, conformal_quantiles(residuals, np.array([q]))[0], "right") / 20 >= q
-    for q in (0.07, 0.2, 0.45):
-        assert np.searchsorted(residuals, conformal_quantiles(residuals, np.array([q]))[0], "right") / 20 <= q
 
 
 def test_long_tails_are_learned_as_logarithms_where_that_is_better():

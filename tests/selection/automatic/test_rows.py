@@ -14,7 +14,6 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut
 from mercer import RBF, SVC, AutoClassifier, AutoRegressor, KernelRidge, auto, load, save
 from mercer.report import Story
 from mercer.selection.automatic import search as auto_search
-from mercer.selection.automatic.models import conformal_quantiles
 from mercer.selection.automatic.rows import Rows
 from mercer.selection.automatic.search import folds
 
@@ -122,14 +121,6 @@ def test_quantiles_are_those_of_the_weighted_rows():
     below = y[800:, None] <= model.predict_quantiles(X[800:], [0.05, 0.95])
     np.testing.assert_allclose(np.average(below, axis=0, weights=weights[800:]), [0.05, 0.95], atol=0.025)
     assert (np.abs(below.mean(axis=0) - [0.05, 0.95]) > 0.1).all()
-
-
-def test_conformal_quantiles_count_residuals():
-    rng = np.random.default_rng(0)
-    residuals, counts = np.sort(rng.normal(size=50)), rng.integers(1, 5, 50)
-    q = np.linspace(0.01, 0.99, 37)
-    expected = conformal_quantiles(np.repeat(residuals, counts), q)
-    np.testing.assert_array_equal(conformal_quantiles(residuals, q, counts.astype(float)), expected)
 
 
 def test_weighted_models_are_kept_in_files(tmp_path):

@@ -70,6 +70,13 @@ class Stage:
     seen: Any = None  # the rows as the kernels of the search have seen them
     kernels: dict[Kernel, Kernel] = field(default_factory=dict)  # and the kernels of such rows, by those of the table
 
+    def folds(self) -> np.ndarray:
+        """The number of the fold that each row is held out in."""
+        found = np.zeros(len(self.rows), dtype=np.int64)
+        for number, (_, test) in enumerate(self.splits):
+            found[test] = number
+        return found
+
     def finished(self) -> list[Trial]:
         """The trials that have seen as many folds as any has."""
         most = max((trial.folds for trial in self.trials), default=0)

@@ -96,8 +96,8 @@ class AutoModel(WithMetric, BaseEstimator):
         """Return what models of the folds say of rows `at` that they have not seen; NaN where none has answered."""
         raise NotImplementedError
 
-    def _calibrate(self, values: np.ndarray, y: np.ndarray, at: np.ndarray, rows: Rows, scores: bool) -> None:
-        """Learn from what was said of rows `at` that were held out what the model is worth.
+    def _calibrate(self, values: np.ndarray, y: np.ndarray, stage: Stage, rows: Rows, scores: bool) -> None:
+        """Learn from what was said of the rows of a stage that were held out what the model is worth.
 
         The values are `scores` of classes, or of their pairs.
         """
@@ -173,7 +173,7 @@ class AutoModel(WithMetric, BaseEstimator):
             values = winner.values
             if values is None:
                 values = self._held_out(self._fold_models(model, learned, rows, stage, clock), learned, stage.rows)
-            self._calibrate(values, learned, stage.rows, rows, winner.values is not None)
+            self._calibrate(values, learned, stage, rows, winner.values is not None)
         with clock("refit"):
             said = self._refit(model, Z, self.learned_target(target), rows, clock)
         self.account_ = told(look, search, stages)

@@ -20,9 +20,11 @@ from mercer.estimators.regression.kernel_ridge import signs
 from mercer.estimators.shared.classes import as_given, numbered, shown
 from mercer.estimators.svm.calibration import pair_maps, probabilities, score_maps
 from mercer.machine.words import count
-from mercer.selection.automatic.account import scoring_name
+from mercer.points import Points
+from mercer.selection.automatic.account import Stage, scoring_name
 from mercer.selection.automatic.base import AutoModel, FoldModels
 from mercer.selection.automatic.calibrated import Calibrated, asks_for_probabilities, known_pairs
+from mercer.selection.automatic.quantiles import ResidualScale, conformal_quantiles
 from mercer.selection.automatic.rows import Rows
 from mercer.selection.search.cross_validation import PrecomputedRegressor
 from mercer.selection.search.search import flat
@@ -32,7 +34,6 @@ _C_GRID = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])  # half decades, the
 _ALPHA_GRID = np.logspace(1, -5, 13)
 _MANY_ROWS, _LEAST_ALPHA = 12_000, 9e-5  # rows from which on no smaller alpha is tried: the last fit would hardly end
 _SKEWNESS, _LOG_TARGETS = 1.0, 30  # skewness and number of positive targets from which on their logarithms are tried
-_RANK = 1e-9  # by which a rank may miss a whole number, and be it
 _LARGEST_EXPONENT = 700.0  # beyond this exp is infinite
 
 
@@ -152,8 +153,9 @@ class AutoClassifier(ClassifierMixin, AutoModel):
             values[places] = known_pairs(model.decision_function(Z), model.classes_, every)
         return values
 
-    def _calibrate(self, values: np.ndarray, y: np.ndarray, at: np.ndarray, rows: Rows, scores: bool) -> None:
-        codes, counts, of = np.searchsorted(numbered(y)[0], y[at]), rows.counts(at), len(self.classes_)
+    def _calibrate(self, values: np.ndarray, y: np.ndarray, stage: Stage, rows: Rows, scores: bool) -> None:
+        at, of = stage.rows, len(self.classes_)
+        codes, counts = np.searchsorted(numbered(y)[0], y[at]), rows.counts(at)
         self.calibration_ = (
             score_maps(values, codes, of, counts) if scores else pair_maps(values, codes, of, counts, counts=True)
         )
@@ -261,6 +263,8 @@ class AutoRegressor(RegressorMixin, AutoModel):
     residuals_, residual_counts_
         Target less prediction of rows that were held out, on that scale, ascending; and how many rows each counts for,
         None where all count for one.
+    residual_rows_, residual_folds_
+        Whose residuals these are, as places in `estimator_.X_fit_`, and the numbers of the folds that held them out.
 
     Examples
     --------
@@ -302,12 +306,14 @@ class AutoRegressor(RegressorMixin, AutoModel):
             values[places, 0] = model.predict(Z)
         return values
 
-    def _calibrate(self, values: np.ndarray, y: np.ndarray, at: np.ndarray, rows: Rows, scores: bool) -> None:
-        seen = np.isfinite(values[:, 0])
-        at, predicted = at[seen], values[seen, 0]
+    def _calibrate(self, values: np.ndarray, y: np.ndarray, stage: Stage, rows: Rows, scores: bool) -> None:
+        seen = np.flatnonzero(np.isfinite(values[:, 0]))
+        at, predicted = stage.rows[seen], values[seen, 0]
         residuals = y[at] - predicted
         order = np.argsort(residuals, kind="stable")
         self.residuals_, self.residual_counts_ = residuals[order], rows.counts(at[order])
+        self.residual_rows_, self.residual_folds_ = at[order], stage.folds()[seen[order]]
+        self.__dict__.pop("_scale", None)  # of an earlier fit
         self.held_out_ = {"rows": rows.places[at], "values": self._back(predicted)}
 
     def learned_target(self, y: Any) -> np.ndarray:
@@ -328,13 +334,11 @@ class AutoRegressor(RegressorMixin, AutoModel):
         """
         return self._back(self._values(X, "predict"))
 
-    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95), adaptive: bool = False) -> np.ndarray:
         """Return numbers below which the target of each row is with given probabilities, (n, quantiles).
 
         They are the prediction plus quantiles of the residuals of rows that were held out (as in conformal prediction):
-        over all rows they hold as they say, or a little more, since the last fit has seen more rows. Their distance
-        from the prediction is the same everywhere on the scale that was learned, so that they do not tell rows that are
-        hard to predict from easy ones; after learning logarithms it is a factor.
+        over all rows they hold as they say, or a little more, since the last fit has seen more rows.
 
         Parameters
         ----------
@@ -342,16 +346,48 @@ class AutoRegressor(RegressorMixin, AutoModel):
             A table or an array as in `fit`.
         quantiles
             Probabilities between 0 and 1.
+        adaptive
+            False: their distance from the prediction is the same everywhere on the scale that was learned (after
+            learning logarithms it is a factor), so that they do not tell rows that are hard to predict from easy ones.
+            True: it is in proportion to how large residuals are about the row, which is learned from those held out.
+            That is done when it is first asked for, in less than a second. Where residuals do not clearly depend on the
+            row, and of fewer than 40 rows, the distance is the same everywhere.
         """
         check_is_fitted(self, "estimator_")
         asked = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if asked.ndim != 1 or not ((asked > 0) & (asked < 1)).all():
             raise ValueError(f"quantiles={quantiles!r} must be numbers between 0 and 1.")
-        return self._back(self._values(X, "predict")[:, None] + self._residual_quantiles(asked))
+        if not isinstance(adaptive, bool | np.bool_):
+            raise ValueError(f"adaptive={adaptive!r} must be True or False.")
+        if not adaptive:
+            return self._back(self._values(X, "predict")[:, None] + self._residual_quantiles(asked))
+        scale, Z = self._residual_scale(), self.encoder_.transform(X)
+        return self._back(np.asarray(self.estimator_.predict(Z))[:, None] + scale.quantiles(Z, asked))
 
     def _residual_quantiles(self, asked: np.ndarray) -> np.ndarray:
         counts = getattr(self, "residual_counts_", None)  # older model files do not know it
         return conformal_quantiles(self.residuals_, asked, counts)
+
+    def _residual_scale(self) -> ResidualScale:
+        if not hasattr(self, "residual_rows_"):
+            raise ValueError(
+                "this model is of an older version, which did not keep whose residuals it knows; fit it again, or take "
+                "quantiles that are not adaptive."
+            )
+        if "_scale" not in vars(self):
+            self._scale = ResidualScale.of(
+                self.residuals_,
+                self.residual_counts_,
+                self.residual_folds_,
+                Points(self.estimator_.X_fit_).take(self.residual_rows_),
+                self.kernel_,
+                self._part,
+            )
+        return self._scale
+
+    def __getstate__(self) -> Any:
+        # A copy or a file finds the scale of residuals again when it is asked for it.
+        return {name: value for name, value in super().__getstate__().items() if name != "_scale"}
 
     def _target_sentences(self, y: np.ndarray) -> str:
         said = f"The target lies between {y.min():.4g} and {y.max():.4g}, with deviation {np.std(y):.4g}."
@@ -390,33 +426,6 @@ def _scored_back(target: np.ndarray, predicted: np.ndarray, scorer: Any, sample_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return float(scorer(PrecomputedRegressor(_exp(predicted)), np.arange(len(target)), _exp(target), **told))
-
-
-def conformal_quantiles(residuals: np.ndarray, quantiles: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
-    """Return quantiles of residuals on the safe side: ranks among n + 1, rounded away from the middle.
-
-    Parameters
-    ----------
-    residuals
-        y - f at points that f was not fitted to, ascending.
-    quantiles
-        Between 0 and 1.
-    counts
-        For how many points each residual stands; None for one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> conformal_quantiles(np.arange(1.0, 10.0), np.array([0.1, 0.5, 0.85]))
-    array([1., 5., 9.])
-    >>> conformal_quantiles(np.array([1.0, 2.0]), np.array([0.1, 0.5, 0.85]), np.array([8.0, 1.0]))
-    array([1., 1., 2.])
-    """
-    counts = np.ones(len(residuals)) if counts is None else counts
-    total, last = float(counts.sum()) + 1.0, len(residuals) - 1
-    up = np.searchsorted(np.cumsum(counts), quantiles * total - _RANK)
-    down = last - np.searchsorted(np.cumsum(counts[::-1]), (1.0 - quantiles) * total - _RANK)
-    return np.asarray(residuals[np.clip(np.where(quantiles > 0.5, up, down), 0, last)])
 
 
 # -- one call ---------------------------------------------------------------------------------------------
