@@ -48,7 +48,7 @@ def clear_above(M: np.ndarray) -> None:
 def _call(name: str, M: np.ndarray, *letters: bytes) -> int:
     """Call a function of LAPACK on a whole matrix; return its verdict."""
     kinds = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
-    if M.dtype not in kinds or not M.flags.f_contiguous or not M.flags.writeable or M.ndim != 2:
+    if M.dtype not in kinds or not M.flags.f_contiguous or not M.flags.writeable or M.ndim != 2 or len(set(M.shape)) > 1:
         raise ValueError(f"{name} takes a matrix of floats with contiguous columns, not {M.dtype} {M.shape}.")
     size, verdict = ctypes.c_int(len(M)), ctypes.c_int(0)
     at = ctypes.addressof

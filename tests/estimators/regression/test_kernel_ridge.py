@@ -8,17 +8,19 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn.kernel_ridge
+import sklearn.linear_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from cases import each
 from checks import assert_no_fault
-from mercer.estimators import KernelMachine, KernelRidge, Ridge
+from mercer.estimators import KernelMachine, KernelRidge, KernelRidgeClassifier, Ridge
 from mercer.kernels import RBF, FromFunction, Linear, Polynomial
 
 RNG = np.random.default_rng(0)
@@ -343,3 +345,33 @@ def test_every_solver_finds_the_same_coefficients(solver):
 def test_a_parameter_outside_its_domain_is_named(params, match):
     with pytest.raises(ValueError, match=match):
         KernelRidge(**params).fit(X, Y)
+
+
+# -- classes ----------------------------------------------------------------------------------------------
+
+IRIS, SPECIES = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize("weight", [None, "balanced"])
+@pytest.mark.parametrize("some", [slice(None), slice(100)], ids=["three", "two"])
+def test_classes_by_a_linear_kernel_are_scikit_learns(some, weight):
+    X, y = IRIS[some], SPECIES[some]
+    w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    ours = KernelRidgeClassifier(0.5, kernel="linear", class_weight=weight, residual=1e-10).fit(X, y, w)
+    theirs = sklearn.linear_model.RidgeClassifier(0.5, class_weight=weight).fit(X, y, w)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.certificate_.verify(X, y, sample_weight=w).converged
+
+
+def test_names_of_classes_come_back():
+    names = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+    model = KernelRidgeClassifier(0.1, kernel="rbf").fit(IRIS, names)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.score(IRIS, names) > 0.95
+    with pytest.raises(ValueError, match="one class only, 'setosa'"):
+        model.fit(IRIS[:50], names[:50])
+
+
+def test_scikit_learn_finds_no_fault_in_the_classifier():
+    assert_no_fault(KernelRidgeClassifier(kernel="rbf"))

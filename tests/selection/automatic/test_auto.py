@@ -135,7 +135,7 @@ def test_a_kernel_that_treats_all_columns_alike_has_no_metric():
 
 
 def test_the_results_are_columns_of_one_length_and_name_the_winner(classifier, regressor):
-    for model, price in ((classifier, "C"), (regressor, "alpha")):
+    for model, price in ((classifier, "alpha"), (regressor, "alpha")):
         results = pd.DataFrame(model.results_)
         assert {"kernel", "family", "scale", price, "mean_test_score", "std_test_score", "folds"} <= set(results)
         best = results.loc[model.best_index_]
