@@ -57,6 +57,8 @@ class Control:
         Called with a `Progress` now and then; returning True stops the run.
     precision
         "auto", or the arithmetic to use: "float32", "float64".
+    steady
+        Whether the dual value is to be steady, too, which a small gap alone does not say.
     """
 
     tol: float = 1e-3
@@ -65,6 +67,7 @@ class Control:
     checkpoint: str | Path | None = None
     report: Callable[[Progress], Any] | None = None
     precision: str = "auto"
+    steady: bool = True
     every: float = 5.0
     started: float = field(default_factory=time.perf_counter)
     signals: Signals = field(default_factory=Signals, repr=False)

@@ -5,6 +5,7 @@ import pytest
 
 from cases import each
 from mercer import RBF, SVC, Gram, KernelSearchCV, Laplacian, Linear, Matern, Polynomial
+from mercer.estimators.svm import fold
 from mercer.points import Points
 from mercer.selection.search.machines import Statistics, shared_kinds
 
@@ -77,3 +78,23 @@ def test_a_search_computes_distances_once_where_they_are_the_work(monkeypatch, f
     assert [new for new, _ in made if new] == [{"sqdist"}]
     assert len(made) == len(kernels)
     assert all(used for _, used in made)
+
+
+def test_a_pair_without_a_coefficient_at_its_bound_is_solved_once_for_all_larger_c(monkeypatch):
+    sizes = []
+    ordinary = fold.together
+
+    def counted(K, problems, control):
+        sizes.append(len(problems))
+        return ordinary(K, problems, control)
+
+    monkeypatch.setattr(fold, "together", counted)
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 2)) + 8.0 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    grid = {"C": [0.01, 1e2, 1e3, 1e4]}
+    search = KernelSearchCV(SVC(), [RBF(5.0)], grid, cv=3, n_jobs=1, exhaustive=True).fit(X, y)
+    assert sizes == 3 * [3, 3]
+    each = [SVC(kernel=RBF(5.0), C=C).fit(X[30:], y[30:]).score(X[:30], y[:30]) for C in grid["C"]]
+    assert each[1:] == [1.0] * 3
+    assert (search.cv_results_["mean_test_score"][1:] == 1.0).all()

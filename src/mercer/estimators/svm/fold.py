@@ -103,11 +103,15 @@ class Fit:
             if done is not None:
                 found[0], self.image, after[0] = done
         elif self.shared is not None:
-            problems = [self._problem(self.shared.gram, s, p) for s, p in zip(self.statements, starts, strict=True)]
-            found = together(self.shared.values, problems, self.control)
+            found = [_known(s.terms, p) for s, p in zip(self.statements, starts, strict=True)]
+            left = [i for i, solution in enumerate(found) if solution is None]
+            problems = [self._problem(self.shared.gram, self.statements[i], starts[i]) for i in left]
+            if problems:
+                for i, solution in zip(left, together(self.shared.values, problems, self.control), strict=True):
+                    found[i] = solution
         self.solutions = self._finish(found, starts)
         if after[0] is None:
-            after = [Point(s.plus, s.minus) for s in self.solutions]
+            after = [_point(t.terms, s) for t, s in zip(self.statements, self.solutions, strict=True)]
         for statement, solution in zip(self.statements, self.solutions, strict=True):
             solution.offset, solution.half_width = central(statement.terms, solution)
         return after if self.follows else None
@@ -244,6 +248,22 @@ def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: n
     for fold, part in zip(every, parts, strict=True):
         found[folds == fold] = part
     return found
+
+
+def _point(terms: dict[str, Any], solution: Solution) -> Point:
+    """Return a solution on its own points as a start for others."""
+    bounds = ((solution.plus, terms["upper"]), (solution.minus, terms["lower"]))
+    below = all(((part < bound) | (bound == 0)).all() for part, bound in bounds)
+    return Point(solution.plus, solution.minus, inside=below, solution=solution)
+
+
+def _known(terms: dict[str, Any], start: Point | None) -> Solution | None:
+    """Return the solution for a smaller C where it solves this problem, too: no coefficient is at its upper bound."""
+    if start is None or not start.inside or start.solution is None:
+        return None
+    known = start.solution
+    bounds = ((known.plus, terms["upper"]), (known.minus, terms["lower"]))
+    return known if all((part <= bound).all() for part, bound in bounds) else None
 
 
 def _clipped(terms: dict[str, Any], start: Point | None, size: int, at: np.ndarray | None = None) -> dict[str, Any]:

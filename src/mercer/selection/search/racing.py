@@ -18,7 +18,8 @@ from mercer.selection.search.pipelines import Pipelines
 from mercer.selection.search.ridge import Ridges
 
 _ENGINES: tuple[Any, ...] = (Machines, Ridges, Pipelines)
-_HOPELESS = 4.0  # standard errors behind the best, from which on a candidate is left
+_HOPELESS = 4.0  # standard errors of the best score behind it, from which on a candidate is left
+_HOPELESS_PAIRED = 3.0  # standard errors of the difference on the same samples: one of 700 that are as good is left
 _RACED_FOLDS = 2  # after each of them hopeless candidates are left; then the rest see all other folds
 _FACTOR = 3  # samples grow by it from round to round, candidates fall by it
 _LEAST_SAMPLES = 100  # of a round
@@ -33,6 +34,7 @@ def search(cv: CrossValidation, metric: Any, exhaustive: bool, by_values: bool) 
     engine = next((kind(cv) for kind in _ENGINES if by_values and kind.can(cv)), None)
     cv.plan = f"{type(cv.estimator).__name__} is fitted to every cell by itself." if engine is None else engine.plan
     race = Race(cv, metric, exhaustive or engine is None or not engine.races)
+    cv.rough = not race.exhaustive and cv.labels is not None
     for cells in race.rounds():
         if cv.stopped():
             break
@@ -120,7 +122,8 @@ class Race:
 
     def __init__(self, cv: CrossValidation, metric: Any, exhaustive: bool) -> None:
         self.cv, self.metric = cv, metric
-        self.exhaustive = exhaustive or not isinstance(metric, str) or len(cv.splits) <= _RACED_FOLDS
+        alone = len(cv.candidates) < 2 or len(cv.splits) <= _RACED_FOLDS
+        self.exhaustive = exhaustive or alone or not isinstance(metric, str)
 
     def rounds(self) -> Iterator[list[tuple[int, int]]]:
         """Yield the cells of one round after the other."""
@@ -142,10 +145,23 @@ class Race:
         if not np.isfinite(means).any():
             return alive
         best = int(np.nanargmax(means))
-        noise = self.cv.noise(folds)
-        if not noise:  # unknown, or 0 since every part of the fold is predicted without a mistake
-            return alive
-        return [c for c, mean in zip(alive, means, strict=True) if mean >= means[best] - _HOPELESS * noise]
+        margins = self._margins(alive, alive[best], folds)
+        return [c for c, mean, margin in zip(alive, means, margins, strict=True) if mean >= means[best] - margin]
+
+    def _margins(self, alive: list[int], best: int, folds: list[int]) -> np.ndarray:
+        """Return how far behind the best each mean score may be; infinite where the noise is unknown.
+
+        Candidates answer the same samples. Where right answers count, the noise is that of the differences: samples
+        that two answer alike, the wrongly labelled ones among them, say nothing about which is better.
+        """
+        cells = [[self.cv.outcomes[c, f].right for f in folds] for c in (best, *alive)]
+        right = [[r for r in row if r is not None] for row in cells]
+        if any(len(row) < len(folds) for row in right):
+            # Unknown, or 0 since every part of the fold is predicted without a mistake.
+            return np.full(len(alive), _HOPELESS * (self.cv.noise(folds) or np.inf))
+        answers = np.array([np.concatenate(row) for row in right], np.int8)
+        differences = answers[0] - answers[1:]
+        return np.asarray(_HOPELESS_PAIRED * differences.std(axis=1) / np.sqrt(differences.shape[1]))
 
 
 # -- successive halving: all candidates on few samples, the best third on three times as many --------------

@@ -41,6 +41,7 @@ class Point:
     minus: np.ndarray
     image: np.ndarray | None = None  # K (plus - minus); None where only some points are known
     inside: bool = False  # whether no coefficient is at its upper bound: then it solves every larger box too
+    solution: Solution | None = None  # with its offset, where no image is known
 
 
 def within(start: Point, s: State) -> bool:
@@ -214,7 +215,8 @@ class SharedMatrixSMO(SMO):
                 return Stop.FLOOR
             if self.run.steps > _STEPS_IN_ALL * s.n:
                 return "SMO crawls"
-            target = max(_TARGET * violation, s.floor)
+            target = _TARGET * violation if self.control.steady else self._next_target(violation, bounds)
+            target = max(target, s.floor)
             done, left = _core.smo_part(K, active, *s.arrays, s.groups, target, _STEPS_PER_LOOK * len(active))
             self.run.steps += done
             if left > max(target, _CRAWLING * violation) and s.groups == 1:

@@ -151,6 +151,8 @@ class SMO(ABC):
         tol, size = self.control.tol, max(abs(bounds.primal), abs(bounds.dual))
         if bounds.relative_gap > tol:
             return False
+        if not self.control.steady:
+            return True
         history = self.run.history
         before = history[-2].dual if len(history) > 1 else -math.inf
         return bounds.relative_gap <= _DUAL_SHARE * tol or bounds.dual - before <= _DUAL_SHARE * tol * size
