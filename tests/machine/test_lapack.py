@@ -31,7 +31,7 @@ def test_what_has_no_factor_is_told():
 
 @pytest.mark.parametrize("M", [np.ones((2, 3)), np.ones((2, 2), int, order="F"), np.ones((4, 4))[::2, ::2]])
 def test_other_matrices_are_refused_by_name(M):
-    with pytest.raises(ValueError, match=r"potrf takes a matrix of floats with contiguous columns"):
+    with pytest.raises(ValueError, match=r"potrf takes a square matrix of floats with contiguous columns"):
         potrf(M)
 
 

@@ -1,4 +1,8 @@
-"""LAPACK without Python's lock, in place: SciPy's functions hold it, so that threads would wait for one another."""
+"""LAPACK without Python's lock, in place: SciPy's functions hold it, so that threads would wait for one another.
+
+For work that is shared among threads, each with a BLAS of one thread (`one_thread_each`). The threads of BLAS itself are
+ended by a fork, and a factorisation that waits for them while another thread forks waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +52,9 @@ def clear_above(M: np.ndarray) -> None:
 def _call(name: str, M: np.ndarray, *letters: bytes) -> int:
     """Call a function of LAPACK on a whole matrix; return its verdict."""
     kinds = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
-    if M.dtype not in kinds or not M.flags.f_contiguous or not M.flags.writeable or M.ndim != 2 or len(set(M.shape)) > 1:
-        raise ValueError(f"{name} takes a matrix of floats with contiguous columns, not {M.dtype} {M.shape}.")
+    square = M.ndim == 2 and M.shape[0] == M.shape[1] and M.flags.f_contiguous and M.flags.writeable
+    if M.dtype not in kinds or not square:
+        raise ValueError(f"{name} takes a square matrix of floats with contiguous columns, not {M.dtype} {M.shape}.")
     size, verdict = ctypes.c_int(len(M)), ctypes.c_int(0)
     at = ctypes.addressof
     _function(kinds[M.dtype] + name, len(letters) + 4)(*letters, at(size), M.ctypes.data, at(size), at(verdict))

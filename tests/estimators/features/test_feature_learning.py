@@ -64,7 +64,7 @@ def test_several_targets_share_a_metric():
     np.testing.assert_allclose(model.predict(X)[:, 1], -2.0 * model.predict(X)[:, 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 def test_classes_of_names(loss):
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]

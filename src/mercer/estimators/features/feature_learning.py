@@ -16,7 +16,7 @@ from mercer.estimators.features.learned import WithMetric
 from mercer.estimators.features.metric import FAMILIES, Learned, families_for, learn_metric
 from mercer.estimators.regression.base import columns_of
 from mercer.estimators.regression.kernel_logistic import KernelLogisticRegression
-from mercer.estimators.regression.kernel_ridge import KernelRidge
+from mercer.estimators.regression.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.shared.classes import Labels, as_given
 from mercer.estimators.shared.data import positive_weights, read_targets, refuse_words
 from mercer.estimators.shared.fitting import whole_fit
@@ -27,6 +27,7 @@ from mercer.kernels import Kernel
 from mercer.machine.clock import Clock
 
 FAMILY_NAMES = tuple(family.name for family in FAMILIES)
+_LOSSES: dict[str, Any] = {"logistic": KernelLogisticRegression, "hinge": SVC, "squared": KernelRidgeClassifier}
 _PRICES = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of errors, half decades
 _PRICED_ROWS = 3000  # on which they are compared, a third of them held out
 
@@ -38,7 +39,7 @@ def _known(value: Any) -> bool:
 
 def _has_probabilities(model: FeatureLearningClassifier) -> bool:
     if model.loss != "logistic":
-        raise AttributeError("predict_proba is for loss='logistic'; the hinge loss has no probabilities.")
+        raise AttributeError(f"predict_proba is for loss='logistic'; the {model.loss} loss has no probabilities.")
     return True
 
 
@@ -235,14 +236,17 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
     """A kernel classifier whose metric is learned from the data (a recursive feature machine).
 
     The metric is learned by ridge regression on indicators of the classes, as `FeatureLearningRegressor` says; the last
-    fit, on all rows, is a `KernelLogisticRegression` or an `SVC` with the kernel that was learned.
+    fit, on all rows, is a `KernelLogisticRegression`, an `SVC` or a `KernelRidgeClassifier` with the kernel that was
+    learned.
 
     Parameters
     ----------
     loss
-        "logistic" (with probabilities) or "hinge".
+        "logistic" (with probabilities), "hinge", or "squared": ridge regression of signs, by far the quickest for many
+        classes.
     C
-        The price of errors, or "auto": the best of six on rows that are held out.
+        The price of errors, or "auto": the best of six on rows that are held out. Not for the squared loss, whose alpha
+        is learned with the metric.
     class_weight
         As for `SVC`, of the last fit.
     families, joint, time_limit, budget, random_state
@@ -251,7 +255,7 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
     Attributes
     ----------
     C_
-        The price of errors of the last fit.
+        The price of errors of the last fit; not for the squared loss.
     classes_
         The classes, in ascending order.
     metric_, chosen_, feature_importances_, rounds_, estimator_, kernel_, certificate_, function_, plan_
@@ -275,7 +279,7 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
 
     _rules: ClassVar[Rules] = {
         **FeatureLearner._rules,
-        "loss": (lambda v: isinstance(v, str) and v in ("logistic", "hinge"), "'logistic' or 'hinge'"),
+        "loss": (lambda v: isinstance(v, str) and v in _LOSSES, "'logistic', 'hinge' or 'squared'"),
         "C": (lambda v: (isinstance(v, str) and v == "auto") or positive(v), "'auto' or a number > 0"),
     }
 
@@ -300,15 +304,17 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         weights, rows = positive_weights(sample_weight, len(X))
         Z, some = (X, codes) if rows is None else (X[rows], codes[rows])
         found = self._learned(Z, indicators(some, len(self.classes_), weights), weights, clock)
-        machine = self._machine(found.kernel)
-        self.C_ = self._price(machine, Z, some, weights) if self.C == "auto" else float(self.C)
-        self.estimator_ = machine.set_params(C=self.C_, time_limit=clock.time_limit())
+        machine = self._machine(found)
+        if self.loss != "squared":
+            self.C_ = self._price(machine, Z, some, weights) if self.C == "auto" else float(self.C)
+            machine.set_params(C=self.C_)
+        self.estimator_ = machine.set_params(time_limit=clock.time_limit())
         self.estimator_.fit(X, y, sample_weight)
         return self
 
-    def _machine(self, kernel: Kernel) -> Any:
-        kind = SVC if self.loss == "hinge" else KernelLogisticRegression
-        return kind(kernel=kernel, class_weight=self.class_weight, budget=self.budget)
+    def _machine(self, found: Learned) -> Any:
+        strength = {"alpha": found.alpha} if self.loss == "squared" else {}
+        return _LOSSES[self.loss](kernel=found.kernel, class_weight=self.class_weight, budget=self.budget, **strength)
 
     def _price(self, machine: Any, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> float:
         """Return the price of errors with the least loss on rows that are held out."""

@@ -32,6 +32,7 @@ _GAIN = 0.9995  # of the error, without which a search goes no further
 _COUNTED_ROWS = 1000  # from which on wrong answers are many enough to be counted
 # Steps of scale and alpha. A kernel with a kink, 1 - |x - z| / s for large s, stays what it is if s alpha does.
 _WAYS = ((2, -1), (0, -1), (0, 1))
+_SEARCH_SHARE = 0.6  # of the time limit, after which nothing more is looked at
 _GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted as well as it can be
 
 
@@ -214,7 +215,7 @@ class LeftOutSearch:
     def _look(self, cell: Cell) -> tuple[Trial, float] | None:
         """Return the scores of a cell and its mean square error; None where time is out or the matrix is singular."""
         start = time.perf_counter()
-        if self.search.clock.over(1.0) and (self.trials or self.interrupted):
+        if self.search.clock.over(_SEARCH_SHARE) and (self.trials or self.interrupted):
             self.interrupted = True
             return None
         K = Gram(cell.candidate.kernel, self.task.Z).fill()

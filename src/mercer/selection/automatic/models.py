@@ -38,10 +38,12 @@ _LARGEST_EXPONENT = 700.0  # beyond this exp is infinite
 
 
 class AutoClassifier(ClassifierMixin, AutoModel):
-    """A classifier of tables that finds its kernel: an encoder, a search, an `SVC` on all rows, and probabilities.
+    """A classifier of tables that finds its kernel: an encoder, a search, a machine on all rows, and probabilities.
 
-    The columns are turned into numbers (`TableEncoder`). Kernels that suit the data are compared by cross-validation,
-    on some of the rows first; the best is fitted to all. Margins of rows that were held out give the probabilities.
+    The columns are turned into numbers (`TableEncoder`). Kernels that suit the data are compared on some of the rows,
+    by what fits without them predict; the best is fitted to all. What was said of rows held out gives probabilities.
+    Numbers are compared by metrics that are learned, with a `KernelRidgeClassifier`; strings, sparse tables, few rows
+    (below 40), named kernels and given folds by an `SVC`.
 
     Parameters
     ----------
@@ -56,8 +58,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     time_limit
         Seconds for everything. The search ends after 60% of them with the best so far; the last fit may, too.
     search_rows
-        Rows on which kernels are compared, at most. Of more than 3,000, all kernels see 2,000 first, and then the best
-        few see the rest; of a table of twice as many, the best four are compared on up to three times search_rows.
+        Rows on which kernels are compared, at most: all on 2,000 first, the best few on more. Machines with a learned
+        metric see 4,000; by folds the best four are compared on up to three times search_rows where there are so many.
     budget
         Bytes that kernel matrices may use: a number, a text such as "4 GiB", or None for half of what is free.
     random_state
@@ -70,7 +72,7 @@ class AutoClassifier(ClassifierMixin, AutoModel):
     account_
         What was seen, tried and chosen, and how sure that is: `print(model.account_)`, `model.account_.to_dict()`.
     encoder_, estimator_
-        The fitted `TableEncoder`, and the `SVC` (`KernelRidge`) on its columns.
+        The fitted `TableEncoder`, and the machine on its columns: `KernelRidgeClassifier` or `SVC` (`KernelRidge`).
     kernel_, certificate_, function_, plan_
         Of `estimator_`; `certificate_.verify(X, y)` takes what `fit` took.
     named_kernel_
@@ -83,7 +85,7 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         The winner's mean score over the folds, and its standard error. The best of many looks better than it is;
         `honest_score_` is the score of the way of choosing: each fold by the candidate that is best on the others.
     results_, best_index_
-        Columns of all that was tried, and the place of the winner: "kernel", "family", "scale", "C" ("alpha"),
+        Columns of all that was tried, and the place of the winner: "kernel", "family", "scale", "alpha" (or "C"),
         "mean_test_score", "std_test_score", "folds", "time", "rows". (Not the first look at families that had more.)
     scoring_
         The name of the score.
@@ -91,7 +93,8 @@ class AutoClassifier(ClassifierMixin, AutoModel):
         "rows" that were held out in turn, and "values": their decision function (predictions) by models of the others.
     calibration_
         "slope" and "offset" of the logistic map from margins to probabilities, for each pair of classes; for more than
-        two classes the "power" that the law of all pairs is raised to.
+        two classes the "power" that the law of all pairs is raised to. Of a `KernelRidgeClassifier` of more classes the
+        "slope" alone: probabilities are proportional to exp(slope f).
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     timings_
@@ -257,7 +260,7 @@ class AutoRegressor(RegressorMixin, AutoModel):
     honest_score_, metric_, feature_importances_, column_importances_, directions()
         As for `AutoClassifier`.
     results_, best_index_, scoring_, held_out_, n_features_in_, feature_names_in_, timings_, interrupted_
-        As for `AutoClassifier`; results have "alpha" in place of "C".
+        As for `AutoClassifier`; results have "alpha".
     target_scale_
         "identity", or "log" where `estimator_` has learned logarithms.
     residuals_, residual_counts_

@@ -13,7 +13,6 @@ from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.gram.eigenpairs import lanczos
 from mercer.gram.products import Products
-from mercer.machine.lapack import potrf
 from mercer.solvers.systems.cg import Answer, Indefinite, Refinement, Watch, refine
 
 SINGLE = 1_500  # points from which on a factor in float32 with corrections is cheaper than one in float64
@@ -174,18 +173,17 @@ def cholesky(M: np.ndarray) -> bool:
     M
         n x n, float32 or float64; what is above its diagonal blocks is not looked at.
     """
-    n, (by_block, trsm) = len(M), _BY_BLOCK[M.dtype]
+    n, (potrf, trsm) = len(M), _BY_BLOCK[M.dtype]
     if n <= _LAPACK_POINTS:
-        L = M if M.flags.f_contiguous else np.asfortranarray(M)
-        good = potrf(L)
-        if L is not M:
+        L, failed = potrf(M, lower=1, overwrite_a=1, clean=0)
+        if not np.shares_memory(L, M):
             M[:] = L
-        return good
+        return not failed
     for j in range(0, n, _BLOCK):
         here, below = slice(j, min(j + _BLOCK, n)), slice(min(j + _BLOCK, n), n)
         if j:
             M[j:, here] -= M[j:, :j] @ M[here, :j].T
-        L, failed = by_block(M[here, here], lower=1, clean=1)
+        L, failed = potrf(M[here, here], lower=1, clean=1)
         if failed:
             return False
         M[here, here] = L
