@@ -88,9 +88,8 @@ def test_a_table_is_that_of_csv(tmp_path, monkeypatch, ending, packing):
     assert np.array_equal(np.concatenate([encoder.transform(piece) for piece in pieces]), encoder.transform(wanted))
 
 
-CELLS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_infinity=False), st.text(max_size=5), st.just("?")
-)
+TEXTS = st.text(st.characters(exclude_characters="\0"), max_size=5)  # a NUL in CSV is refused
+CELLS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_infinity=False), TEXTS, st.just("?"))
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), CELLS, min_size=1), min_size=1, max_size=8))

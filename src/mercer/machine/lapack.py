@@ -1,7 +1,7 @@
 """LAPACK without Python's lock, in place: SciPy's functions hold it, so that threads would wait for one another.
 
-For work that is shared among threads, each with a BLAS of one thread (`one_thread_each`). The threads of BLAS itself are
-ended by a fork, and a factorisation that waits for them while another thread forks waits for ever.
+For work that is shared among threads, each with a BLAS of one thread (`one_thread_each`). The threads of BLAS itself
+are ended by a fork, and a factorisation that waits for them while another thread forks waits for ever.
 """
 
 from __future__ import annotations

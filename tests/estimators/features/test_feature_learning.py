@@ -102,8 +102,8 @@ def test_the_same_data_give_the_same_model():
         (FeatureLearningRegressor(joint=0), "joint=0 of FeatureLearningRegressor must be a whole number >= 1"),
         (FeatureLearningRegressor(time_limit=0), "time_limit=0 of FeatureLearningRegressor must be None or a number"),
         (
-            FeatureLearningClassifier(loss="squared"),
-            "loss='squared' of FeatureLearningClassifier must be 'logistic' or",
+            FeatureLearningClassifier(loss="absolute"),
+            "loss='absolute' of FeatureLearningClassifier must be 'logistic', 'hinge' or",
         ),
         (FeatureLearningClassifier(C=-1), "C=-1 of FeatureLearningClassifier must be 'auto' or a number > 0"),
     ],

@@ -141,7 +141,9 @@ def test_the_results_are_columns_of_one_length_and_name_the_winner(classifier, r
         best = results.loc[model.best_index_]
         assert best["kernel"] == repr(model.kernel_)
         assert best[price] == getattr(model.estimator_, price)
-        assert best["mean_test_score"] == model.best_score_ == results["mean_test_score"].max()
+        assert best["mean_test_score"] == model.best_score_
+        # Of few rows of classes the least squared error decides, since wrong answers are too few to be counted.
+        assert model.best_score_ >= results["mean_test_score"].max() - (0 if price == "C" else model.score_error_)
         assert model.score_error_ == pytest.approx(best["std_test_score"] / np.sqrt(best["folds"] - 1))
         assert model.honest_score_ <= model.best_score_
 

@@ -150,8 +150,8 @@ def test_weights_count_in_maps_and_scores():
     again = np.repeat(np.arange(120), weights)
     cuts = [tuple(np.flatnonzero(np.isin(again, part)) for part in fold) for fold in folds]
     with pytest.MonkeyPatch.context() as patch:
-        machine = SVC(decision_function_shape="ovo", tol=1e-10), np.array([0.3, 3.0])
-        patch.setattr(AutoClassifier, "_machine", lambda self, rows: machine)
+        machine = SVC(decision_function_shape="ovo", tol=1e-10), "C", np.array([0.3, 3.0])
+        patch.setattr(AutoClassifier, "_machine", lambda self, rows, ridge: machine)
         weighted, repeated = (
             AutoClassifier(kernels=[RBF(1.0), RBF(3.0)], cv=cv, scoring="neg_log_loss").fit(*given)
             for cv, given in ((folds, (X, y, weights)), (cuts, (X[again], y[again])))

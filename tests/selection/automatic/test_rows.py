@@ -31,12 +31,12 @@ def table(n=90, seed=0):
 
 def exact(patch):
     """Fit to a gap that is small enough to compare what different problems with one solution give."""
-    for cls, machine in (
-        (AutoClassifier, SVC(decision_function_shape="ovo", tol=1e-10)),
-        (AutoRegressor, KernelRidge(fit_intercept=True, residual=1e-12)),
+    for cls, price, machine in (
+        (AutoClassifier, "C", SVC(decision_function_shape="ovo", tol=1e-10)),
+        (AutoRegressor, "alpha", KernelRidge(fit_intercept=True, residual=1e-12)),
     ):
-        found = machine, np.array([3.0, 0.3])
-        patch.setattr(cls, "_machine", lambda self, rows, found=found: found)
+        found = machine, price, np.array([3.0, 0.3])
+        patch.setattr(cls, "_machine", lambda self, rows, ridge, found=found: found)
 
 
 def assert_same(one, two, X, **tolerance):

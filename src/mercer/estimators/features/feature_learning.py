@@ -176,7 +176,7 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
     >>> import numpy as np
     >>> from mercer import FeatureLearningRegressor
     >>> X = np.random.default_rng(0).normal(size=(300, 20))
-    >>> y = np.sin(2 * X[:, 3]) * X[:, 7]  # two columns matter, of twenty
+    >>> y = np.sin(2 * X[:, 3]) + X[:, 7] ** 2  # two columns matter, of twenty
     >>> model = FeatureLearningRegressor().fit(X, y)
     >>> sorted(np.argsort(model.feature_importances_)[-2:].tolist())
     [3, 7]

@@ -118,7 +118,8 @@ class Stage:
         if table.shape[1] < 2:
             return float("nan")
         others = table.sum(axis=1, keepdims=True) - table
-        return float(np.mean([table[int(others[:, k].argmax()), k] for k in range(table.shape[1])]))
+        honest = float(np.mean([table[int(others[:, k].argmax()), k] for k in range(table.shape[1])]))
+        return min(honest, self.best().mean)
 
 
 # -- the account ------------------------------------------------------------------------------------------
@@ -262,6 +263,8 @@ def choice_sentences(search: Search, stages: list[Stage]) -> str:
     if far:
         each = _each(winner, far)
         said.append(f"Worse by more than the standard error of the difference: {each}.")
+    if final.mean < max(t.mean for t in stage.finished()):
+        said.append("Of so few rows the least mean square error of its values decides, not the count of its mistakes.")
     if same:
         said.append(
             f"{count(len(same), 'other candidate')} of {len(stage.trials):,} "
