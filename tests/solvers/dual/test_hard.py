@@ -214,6 +214,21 @@ def test_mixtures_meet_where_only_kernel_values_are_known(kernel):
         assert_meet(K, y, evidence(problem).coefficients, np.sqrt(K.diagonal().max()), 1e-7)
 
 
+@pytest.mark.parametrize(("scale", "wave", "seed"), [(5.0, 3, 3), (5.0, 3, 6), (3.5, 4, 5)])
+def test_overlapping_classes_are_refused_without_larger_and_larger_bounds(scale, wave, seed, monkeypatch):
+    """Bounds say the same after seconds: a curve that the kernel follows down to rounding, and no farther."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(601, 2))
+    y = np.where(X[:, 0] + 0.3 * np.sin(wave * X[:, 1]) > 0, 1.0, -1.0)
+    monkeypatch.setattr(hard, "_by_bounds", lambda *_: pytest.fail("bounds were tried"))
+    with pytest.raises(Infeasible) as refusal:
+        fit(X, y, RBF(scale))
+    b = refusal.value.coefficients
+    assert np.allclose([b[b > 0].sum(), b[b < 0].sum()], [1, -1])
+    assert (y * b >= 0).all()
+    assert np.sqrt(b @ RBF(scale)(X) @ b) < 1e-5
+
+
 @pytest.mark.parametrize("offset", ["free", "none"])
 @pytest.mark.parametrize("scale", [0.05, 0.3])
 def test_any_labels_of_independent_points_are_separated(scale, offset):
