@@ -114,7 +114,7 @@ def drawn(name: str, split: int) -> Draw:
     whole = table(name)
     order = np.random.default_rng(split).permutation(len(whole.y))
     train = min(TRAIN, int(SHARE * len(order)))
-    return _parts(whole, order[:train], order[train : train + TEST], split)
+    return parts(whole, order[:train], order[train : train + TEST], split)
 
 
 def uci_fold(name: str, fold: int) -> Draw:
@@ -122,7 +122,7 @@ def uci_fold(name: str, fold: int) -> Draw:
     with np.load(file(UCI)) as data:
         whole = _table(data[f"{name}__X"], data[f"{name}__y"], classify=True)
         part = data[f"{name}__folds"][fold]
-    return _parts(whole, np.flatnonzero(part == 1), np.flatnonzero(part == 2), fold)
+    return parts(whole, np.flatnonzero(part == 1), np.flatnonzero(part == 2), fold)
 
 
 def uci_names() -> list[str]:
@@ -131,7 +131,7 @@ def uci_names() -> list[str]:
         return [str(name) for name in data["names"]]
 
 
-def _parts(whole: Table, train: np.ndarray, test: np.ndarray, seed: int) -> Draw:
+def parts(whole: Table, train: np.ndarray, test: np.ndarray, seed: int) -> Draw:
     X, X_test = (whole.X[rows] if isinstance(whole.X, np.ndarray) else whole.X.iloc[rows] for rows in (train, test))
     return Draw(X, whole.y[train], X_test, whole.classify, seed, whole.y[test])
 

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import RBF, FeatureLearningRegressor, KernelRidge, KernelSearchCV
-from mercer.plots.style import BLUE, INK, house
+from mercer.plots.style import BLUE, house
 
 rng = np.random.default_rng(0)
 
@@ -53,18 +53,19 @@ print(f"the best of {len(model.rounds_['error'])} that were judged was round {mo
 print(f"K3  {model.kernel_.proof().status}; converged, found again: {model.certificate_.verify(X, y).converged}")
 
 with house():
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    left.bar(np.arange(100), slopes / slopes.sum(), color=INK, width=1.0, label="first fit")
-    left.bar(np.arange(100), model.feature_importances_, color=BLUE, width=0.8, zorder=0, label="metric")
-    left.margins(y=0.12)
-    left.set(xlabel="column", ylabel="share", title="gradients along each column")
-    for column in np.argsort(model.feature_importances_)[-2:]:
-        left.annotate(f"x{column}", (column, model.feature_importances_[column]), ha="center", va="bottom")
-    left.legend()
+    fig, axes = plt.subplot_mosaic([["first", "f"], ["metric", "f"]], figsize=(10, 4), layout="constrained")
+    first, metric, right = axes["first"], axes["metric"], axes["f"]
+    for axis, shares in ((first, slopes / slopes.sum()), (metric, model.feature_importances_)):
+        axis.bar(np.arange(100), shares, color=BLUE, width=1.0)
+        axis.set(ylim=(0, 0.75), ylabel="share")
+        for column in np.argsort(shares)[-2:]:
+            axis.annotate(f"x{column}", (column, shares[column]), ha="center", va="bottom")
+    first.set_title("gradients of the first fit, by column")
+    metric.set(xlabel="column", title="the metric")
     grid = np.linspace(-2, 2, 81)
     points = np.zeros((81 * 81, 100))
     points[:, 17], points[:, 60] = (part.ravel() for part in np.meshgrid(grid, grid))
     levels = right.contourf(grid, grid, model.predict(points).reshape(81, 81), 15, cmap="cividis")
     fig.colorbar(levels, ax=right, label="f, the other columns at 0")
-    right.set(xlabel="x17", ylabel="x60", title="what was learned of sin(2 x17) + x60²/2")
+    right.set(xlabel="x17", ylabel="x60", title="sin(2 x17) + x60²/2, as learned")
 plt.show()

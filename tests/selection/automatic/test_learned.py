@@ -8,10 +8,11 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, r2_score
 
 from mercer import RBF, AutoClassifier, AutoRegressor, KernelRidge, KernelRidgeClassifier
-from mercer.estimators.features.metric import learn_metric
+from mercer.estimators.features.metric import FAMILIES, learn_metric
 from mercer.estimators.regression.kernel_ridge import signs
 from mercer.estimators.svm.calibration import probabilities, score_maps
 from mercer.machine.clock import Clock
+from mercer.selection.automatic import learned
 from mercer.selection.automatic.calibrated import Calibrated
 from mercer.selection.automatic.candidates import Candidate
 from mercer.selection.automatic.learned import Cell, LeftOutSearch, Task, learned_stages
@@ -108,6 +109,35 @@ def test_rows_that_a_metric_was_learned_from_do_not_judge_it():
     for stage in (first, second):
         assert not set(stage.rows) & set(rows[found.seen])
     assert len(second.rows) > len(first.rows) == 2000
+
+
+def test_errors_of_rows_that_a_metric_was_learned_from_count_for_more():
+    """Forty weights learned from eighty rows suit these rows; a metric that treats all columns alike knows none."""
+    Z = np.random.default_rng(0).normal(size=(80, 40))
+    y = Z[:, 0] * Z[:, 1] + Z[:, 2]
+    found = learn_metric(Z, (y - y.mean())[:, None], joint=1)
+    step = max(found.near, key=lambda step: step.number)
+    assert step.number > 0
+    assert step.optimism > 1.1 > max(step.optimism for step in found.near if step.number == 0)
+    cell, plain = Cell.of(found, step, 0.0), Cell(Candidate(RBF(4.0), "RBF"), 1.0)
+    errors = []
+    for again in (False, True):
+        look = LeftOutSearch(search(), Task(Z, y, y[:, None]), np.arange(80), again)
+        look.at([cell, plain])
+        errors.append(np.array(look.errors))
+    np.testing.assert_allclose(errors[1] / errors[0], [step.optimism, 1.0])
+    two = cell.joined(replace(cell, candidate=plain.candidate))
+    assert two.optimism == pytest.approx(step.optimism)
+
+
+def test_a_product_over_columns_becomes_a_sum_over_them():
+    found = learn_metric(X, (Y - Y.mean())[:, None], families=[FAMILIES[1]], joint=1)
+    (step,) = found.near
+    cell = Cell.of(found, replace(step, scale=8, alpha=2), 1e-5)
+    (wide, _) = (cell.moved(*way) for way in learned._TO_SUMS)
+    parts = np.log(cell.candidate.kernel(X)) / 2**6  # of each column, summed
+    np.testing.assert_allclose(wide.candidate.kernel(X), 1 + parts, atol=float(parts.min() ** 2))
+    assert replace(cell, least=2e-2).moved(*learned._TO_SUMS[0]) is None
 
 
 def test_a_limit_and_ctrl_c_leave_what_was_seen(monkeypatch):

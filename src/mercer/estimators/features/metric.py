@@ -112,6 +112,8 @@ class Round:
         These errors.
     closer
         Whether it was judged on more rows than others.
+    optimism
+        How many times larger mean squares are on rows that the metric has not seen than on those it was learned from.
     """
 
     family: Family
@@ -122,6 +124,7 @@ class Round:
     error: float = math.inf
     left: np.ndarray = field(default_factory=lambda: np.zeros((0, 1)))
     closer: bool = False
+    optimism: float = 1.0
 
     @property
     def strength(self) -> float:
@@ -436,8 +439,9 @@ class _Learning:
                 start, steps = replace(before, matrix=matrix), _STEPS[-1:]
             found.append([])
             for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
-                Y, shift = self.Y[judge], self.shift[judge]
+                Y, shift, seen = self.Y[judge], self.shift[judge], step.error
                 step = step.with_errors(step.left_out(self.rows(family, judge), Y, shift), Y, shift)
+                step = replace(step, optimism=_optimism(step.error, seen))
                 found[-1].append(step)
                 if self.listen is not None:
                     self.listen(step, len(judge))
@@ -472,9 +476,10 @@ class _Learning:
         return Learned([near[i] for i in taken], near, self.kernel, self.unit, self.tried, seen)
 
     def again(self, step: Round, at: np.ndarray) -> Round:
-        """Return as many rounds of a family on other rows."""
+        """Return as many rounds of a family on all rows in place of a half, which halves what is too good."""
         rows, start = self.rows(step.family, at), self.start(step.family, at, step)
-        return list(rounds(start, rows, self.Y[at], self.shift[at], step.number, _STEPS[1:]))[-1]
+        *_, last = rounds(start, rows, self.Y[at], self.shift[at], step.number, _STEPS[1:])
+        return replace(last, optimism=(1.0 + step.optimism) / 2)
 
     def kernel(self, step: Round) -> Kernel:
         """Return the kernel of a round, of rows as they were given."""
@@ -489,4 +494,9 @@ def _both(parts: Sequence[Round]) -> Round:
     error = float(sizes @ [part.error for part in parts] / max(1, sizes.sum()))
     scale, alpha = (round(sum(getattr(part, name) for part in parts) / 2) for name in ("scale", "alpha"))
     left = np.concatenate([part.left for part in parts])
-    return replace(parts[0], scale=scale, alpha=alpha, error=error, left=left)
+    seen = float(sizes @ [part.error / part.optimism for part in parts] / max(1, sizes.sum()))
+    return replace(parts[0], scale=scale, alpha=alpha, error=error, left=left, optimism=_optimism(error, seen))
+
+
+def _optimism(unseen: float, seen: float) -> float:
+    return max(1.0, unseen / seen) if 0 < seen <= unseen < math.inf else 1.0
