@@ -139,6 +139,14 @@ class Report:
         self.raw["wall_s"] = time.perf_counter() - started
         return there
 
+    def join_kept(self) -> None:
+        """Take over the rows that an earlier run has written and this one has not done."""
+        path = RESULTS / f"{self.name}.json"
+        if path.exists():
+            kept, done = json.loads(path.read_text()), {row["work"] for row in self.rows}
+            self.rows += [row for row in kept["rows"] if row["work"] not in done]
+            self.raw = kept.get("raw", {}) | self.raw
+
     def finish(self, save: bool = True) -> None:
         """Print the table and write it beside this file, as Markdown and JSON, and into docs/benchmarks.md."""
         columns = list(dict.fromkeys(column for row in self.rows for column in row))

@@ -9,8 +9,8 @@ was, and the figures of the peers serve for later runs. `--only mercer --again` 
 takes some tables. Peers that cannot be imported run through the interpreter that `--peers PYTHON` names.
 
 `--many` does the same with 36,000 training rows (or three quarters), without xRFM, which would take an hour for a
-table. `--uci` does it on the 57 small sets of the collection of Fernandez-Delgado et al. (2014), in its four folds, with
-a random forest in the place of LightGBM and xRFM.
+table. `--uci` does it on the 57 small sets of the collection of Fernandez-Delgado et al. (2014), in its four folds,
+with a random forest in the place of LightGBM and xRFM.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 5 folds, 10 scales of a Gaussian kernel (from the distances of the data), 10 values of C or 50 of alpha: the same grid
 and the same folds for everyone. Ours is timed with its defaults, which leave hopeless candidates early, and with
 `exhaustive=True`; the best of several runs, the peers' only one. That the same is found is shown by the best scores,
-whose noise is the standard error of the mean over folds. Run with `--rows letter,ridge` for some rows, `--n 500` (and
-`--scales 3`) to try it on little; only a full run, with no row skipped, is written to results/.
+whose noise is the standard error of the mean over folds. Run with `--rows letter,ridge` for some rows, which take the
+place of earlier ones in results/, and with `--n 500` (and `--scales 3`) to try it on little, which is not written.
 """
 
 from __future__ import annotations
@@ -205,14 +205,14 @@ def main() -> None:
     warm_memory(0.1 if options.n < 5_000 else 3)
     there = report.run(options.rows, lambda name: ROWS[name](report, options.n, options.scales))
     report.notes = [
-        f"The whole run took {report.raw['wall_s'] / 60:.1f} minutes.",
+        f"The last run, of {', '.join(options.rows)}, took {report.raw['wall_s'] / 60:.1f} minutes.",
         "Times include the refit. Peers: GridSearchCV(n_jobs=2), each process on one core; the bar is about the "
         "ratio to scikit-learn.",
         "Quick leaves candidates that are three standard errors of the difference behind the best after one or two "
         "folds, and solves to thirty times the tolerance; exhaustive looks at every cell.",
     ]
-    whole = options.all and there and options.n == 5_000 and options.scales == 10
-    report.finish(save=whole)
+    report.join_kept()
+    report.finish(save=there and options.n == 5_000 and options.scales == 10)
 
 
 if __name__ == "__main__":

@@ -150,8 +150,7 @@ def one_thread_each() -> AbstractContextManager[Any]:
     The threads of BLAS wait for one another by spinning, and take the cores from those that compute kernel values.
     NumPy and SciPy each bring their own: on a busy machine of two cores that made fits three to ten times as long.
     """
-    held: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return held
+    return _held_to(1)
 
 
 def scipy_alone() -> AbstractContextManager[Any]:
@@ -178,8 +177,10 @@ def within_limit(solve: Callable[Given, Found]) -> Callable[Given, Found]:
 def held_blas() -> AbstractContextManager[Any]:
     """Hold BLAS to what MERCER_NUM_THREADS and the quota allow, of which it knows nothing."""
     most = _said().blas
-    if most is None:
-        return nullcontext()
+    return nullcontext() if most is None else _held_to(most)
+
+
+def _held_to(most: int) -> AbstractContextManager[Any]:
     with _lock:  # of several threads one holds BLAS, and gives it back what it had
         if all(library.num_threads <= most for library in _blas().lib_controllers):
             return nullcontext()

@@ -1,11 +1,14 @@
 """Gradients in x: of every kernel, against differences, closed forms and laws of scale and shift."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from cases import each
 from mercer.gram import gradient
@@ -30,6 +33,8 @@ from mercer.kernels import (
     SpectralMixture,
     Wendland,
 )
+from mercer.machine.threads import run
+from mercer.points import Comparison
 from samples import SAMPLES, histograms, of_vectors, vectors
 from slopes import composites_of, settled
 
@@ -125,6 +130,10 @@ CLOSED = {
     ),
     "Cauchy": (Cauchy(1.5), lambda r: -2 / 2.25 / (1 + r**2 / 2.25) ** 2),
 }
+EXPONENTIAL = (
+    PowerExponential(1.0, 1.5),
+    lambda r: -np.divide(np.exp(-r / 1.5), 1.5 * r, out=np.zeros_like(r), where=r > 0),  # 0 at its pole
+)
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -136,6 +145,37 @@ def test_radial_kernels_have_their_closed_form(name, size):
     X, Z, a = RNG.normal(size=(n, 4)), RNG.normal(size=(m, 4)), RNG.normal(size=m)
     expected = closed_form(X, Z, a, slope)
     np.testing.assert_allclose(gradient(k, X, Z, a), expected, rtol=1e-10, atol=1e-13 * np.abs(a).sum())
+
+
+@pytest.mark.parametrize("name", [*CLOSED, "exponential"])
+@pytest.mark.parametrize(
+    ("size", "features", "functions"),
+    [((1, 2500), 60, 150), ((20, 2100), 4, 70), ((20, 2100), 30, 7), ((200, 300), 3, 100), ((140, 60), 150, 2)],
+    ids=str,
+)
+def test_many_functions_have_the_closed_form_of_each(name, size, features, functions):
+    """Few rows and many, narrower and wider than a tile is high, in more blocks of functions than one."""
+    k, slope = EXPONENTIAL if name == "exponential" else CLOSED[name]
+    X, Z = (RNG.normal(size=(count, features)) / np.sqrt(features) for count in size)
+    Z[1], X[-1] = Z[0], Z[0]
+    A = RNG.normal(size=(len(Z), functions))
+    expected = np.stack([closed_form(X, Z, a, slope) for a in A.T], axis=2)
+    np.testing.assert_allclose(gradient(k, X, Z, A), expected, rtol=1e-10, atol=1e-13 * np.abs(A).sum(axis=0).max())
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.sampled_from([RBF(2.0), Polynomial(2, 0.3, 0.2), PowerExponential(1.0, 2.0), ArcCosine(1), Laplacian(2.0)]),
+    st.integers(1, 300),
+    st.integers(1, 140),
+    st.integers(1, 40),
+)
+def test_many_functions_have_the_gradients_of_one_at_a_time(k, n, features, functions):
+    rng = np.random.default_rng(n)
+    X, Z = (rng.normal(size=(count, features)) / np.sqrt(features) for count in (n, 150))
+    A = rng.normal(size=(150, functions))
+    expected = np.stack([gradient(k, X, Z, a) for a in A.T], axis=2)
+    np.testing.assert_allclose(gradient(k, X, Z, A), expected, rtol=1e-11, atol=1e-12)
 
 
 def test_scales_per_feature_stretch_the_gradient():
@@ -186,6 +226,22 @@ def test_poles_take_no_digits_from_products_in_tiles():
     X = np.concatenate([Z[:5], Z[5:10] + 1e-7])
     one_by_one = np.concatenate([gradient(k, x[None], Z, a) for x in X])
     np.testing.assert_allclose(gradient(k, X, Z, a), one_by_one, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [PowerExponential(1.0, 3.0), PowerExponential(1.3, 3.0), Matern(0.5, 3.0)], ids=str)
+@pytest.mark.parametrize("order", ["any", "by distance", "on a grid"])
+def test_tiles_with_several_poles_lose_no_digits_in_any_order_of_the_centres(k, order):
+    """Poles are told from the median of a sample of a tile, also where neighbours are alike or centres repeat."""
+    Z = RNG.normal(size=(2500, 6))
+    if order == "by distance":
+        Z = Z[np.argsort(np.square(Z).sum(axis=1))] * np.linspace(0.1, 10, 2500)[:, None]
+    if order == "on a grid":
+        Z[:, :2] = np.stack(np.divmod(np.arange(2500), 64), axis=1) / 8
+    Z[1000:1040] = Z[:40]  # many coincide
+    X = np.concatenate([Z[:40], Z[:40] + 1e-8, Z[40:80] + 1e-6, Z[2060:2100] - 1e-7])
+    A = RNG.normal(size=(2500, 3))
+    one_by_one = np.concatenate([gradient(k, x[None], Z, A) for x in X])
+    np.testing.assert_allclose(gradient(k, X, Z, A), one_by_one, rtol=1e-9, atol=1e-9)
 
 
 # -- laws -------------------------------------------------------------------------------------------------
@@ -291,6 +347,29 @@ def test_functions_of_two_vectors_are_differentiated_by_differences():
     k = FromFunction(lambda x, z: float(np.exp(-0.5 * ((x - z) ** 2).sum())))
     X, Z, a = RNG.normal(size=(3, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=4)
     np.testing.assert_allclose(gradient(k, X, Z, a), gradient(RBF(1.0), X, Z, a), rtol=1e-8, atol=1e-9)
+
+
+def test_blas_has_one_thread_where_ours_share_the_rows_and_what_it_had_before(monkeypatch):
+    """Also after tasks of the pool that take gradients at the same time."""
+    blas, seen, block = ThreadpoolController().select(user_api="blas"), set(), Comparison.block
+
+    def threads():
+        return {library.num_threads for library in blas.lib_controllers}
+
+    def slow(self, rows, cols):
+        seen.update(threads())
+        time.sleep(0.01)
+        return block(self, rows, cols)
+
+    monkeypatch.setattr(Comparison, "block", slow)
+    X, a = RNG.normal(size=(1000, 3)), RNG.normal(size=1000)
+    with threadpool_limits(2):
+        gradient(RBF(1.0), X, X, a)
+        assert seen == {1}
+        assert threads() == {2}
+    before = threads()
+    run(lambda n: gradient(RBF(1.0), X[:n], X, a), [200, 1000])  # the first ends first
+    assert threads() == before
 
 
 # -- errors -----------------------------------------------------------------------------------------------

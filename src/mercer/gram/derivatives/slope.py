@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from mercer.gram.derivatives.sensitivity import dense, terms
 from mercer.kernels import Kernel
 from mercer.kernels.vectors.histogram import non_negative
 from mercer.machine.budget import Budget
-from mercer.machine.threads import run
+from mercer.machine.threads import one_thread_each, run
 from mercer.points import Comparison, Points
 from mercer.points.formulas.derivative import factored, gain, has_jumps, has_poles, partials, watch
 from mercer.points.formulas.dual import is_number
@@ -26,6 +27,7 @@ _UNCHECKED_BYTES = 1 << 26  # of a result that is allocated without asking how m
 _FEWEST_DIFFERENCES = 1 << 17  # pairs times features below which matrix products are no faster than differences
 _WIDEST_COORDINATES = 1e3  # about a centre, in units of the scale, up to which products are accurate to 1e-13
 _POLE = 1e3  # times the median of a tile: derivatives beyond are near a pole, and products lose three more digits there
+_SAMPLE = 4096  # values of a tile that give its median
 _HUGE = 1e150  # differences beyond, in units of the scale, stand for infinity
 
 
@@ -167,7 +169,8 @@ def _run(parts: list[tuple[Comparison | None, Part]], n: int, m: int) -> None:
                 shape = rows.stop - rows.start, cols.stop - cols.start
                 add(np.ones(shape) if values is None else values.block(rows, cols), rows, cols)
 
-    run(band, range(0, n, _ROWS))
+    with one_thread_each() if n > _ROWS else nullcontext():
+        run(band, range(0, n, _ROWS))
 
 
 def _of_function(leaf: PointLeaf, x: Points, z: Points) -> np.ndarray:
@@ -276,15 +279,27 @@ def statistic(
 
 
 def _by_products(sign: int, u: np.ndarray, v: Any, a: np.ndarray, rate: np.ndarray, out: np.ndarray) -> Part:
-    """Return what takes the gradients of <u, v> (sign 0) or |u +- v|^2 from matrix products."""
+    """Return what takes the gradients of <u, v> (sign 0) or |u +- v|^2 from matrix products.
+
+    The coefficients are multiplied with the smaller factor, the values or the centres (sparse ones stay as they are),
+    for as many functions at once as take no more room than a full tile.
+    """
+    width = v.shape[1]
 
     def add(tile: np.ndarray, rows: slice, cols: slice) -> None:
-        for c in range(a.shape[1]):
-            weighted = tile * a[cols, c]
-            across = weighted @ v[cols]
+        centres = v[cols]
+        by_values = sparse.issparse(v) or len(tile) <= width
+        step = max(1, _ROWS // (len(tile) if by_values else width))
+        for c in range(0, a.shape[1], step):
+            weights = a[cols, c : c + step]
+            if by_values:
+                across = (tile[:, None, :] * weights.T).reshape(-1, len(weights)) @ centres
+            else:
+                across = tile @ (weights[:, :, None] * centres[:, None, :]).reshape(len(weights), -1)
+            across = across.reshape(len(tile), -1, width)  # rows, functions, features
             if sign:
-                across = 2 * (weighted.sum(axis=1)[:, None] * u[rows] + sign * across)
-            out[rows, :, c] += across * rate
+                across = 2 * ((tile @ weights)[:, :, None] * u[rows, None] + sign * across)
+            out[rows, :, c : c + step] += np.moveaxis(across * rate, 1, 2)
 
     return add
 
@@ -299,12 +314,15 @@ def _poles_by_differences(
     """
 
     def add(tile: np.ndarray, rows: slice, cols: slice) -> None:
-        size = np.abs(tile)
-        near = size > _POLE * np.median(size)
-        i, j = np.nonzero(near)
-        if not len(i):
+        # The median of a sample will do: either sum is right for any pair, and about half of all values are as large as
+        # this median, beside which those below the limit lose the digits that _POLE allows and no more. The step is
+        # odd, as centres on a grid repeat after even ones.
+        limit = _POLE * np.median(np.abs(tile.ravel()[:: tile.size // _SAMPLE | 1]))
+        if max(tile.max(), -tile.min()) <= limit:
             products(tile, rows, cols)
             return
+        near = np.abs(tile) > limit
+        i, j = np.nonzero(near)
         weights, apart = tile[i, j], (u[rows][i] - v[cols][j]) / scale
         products(np.where(near, 0.0, tile), rows, cols)
         for c in range(a.shape[1]):
