@@ -16,6 +16,11 @@ TITLES = {
     "ridge": "Ridge and logistic regression",
     "gp": "Gaussian processes and principal components",
     "search": "Cross-validation over kernels",
+    "power": "Predictions on tables",
+    "power_many": "Predictions on tables with more rows",
+    "power_uci": "Predictions on 57 small tables",
+    "published": "Predictions beside published ones",
+    "rfm": "Recursive feature machines",
     "strings": "Strings and texts",
     "graphs": "Graphs",
     "tables": "From a table to a model",
@@ -33,7 +38,8 @@ bars that rows are held to, random problems against a referee, and scikit-learn'
 def section(name: str) -> str:
     """Return the part of one benchmark: what it measures, on which machine, and its rows."""
     kept: dict[str, Any] = json.loads((HERE / "results" / f"{name}.json").read_text())
-    about = (ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text())) or "").split("\n\n")[0]
+    program = HERE / f"{name.partition('_')[0]}.py"  # power.py has three contests
+    about = (ast.get_docstring(ast.parse(program.read_text())) or "").split("\n\n")[0]
     lines = [f"## {TITLES[name]}", "", *about.splitlines(), "", f"On {kept['machine']}:", ""]
     lines += ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     lines += ["| " + " | ".join(row.get(column, "") for column in COLUMNS) + " |" for row in kept["rows"]]

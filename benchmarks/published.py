@@ -42,7 +42,7 @@ def fold(name: str, number: int) -> Fold:
     return Fold(**vars(parts(whole, train, test, number)))
 
 
-CONTEST = Contest("power_published", ("mercer",), list(MARKS), fold, FOLDS)
+CONTEST = Contest("published", ("mercer",), list(MARKS), fold, FOLDS)
 
 
 def add_row(report: Report, results: Results, name: str) -> None:
