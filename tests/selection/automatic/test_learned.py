@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import accuracy_score, get_scorer, log_loss, r2_score
 
 from mercer import RBF, AutoClassifier, AutoRegressor, KernelRidge, KernelRidgeClassifier
-from mercer.estimators.features.metric import FAMILIES, learn_metric
+from mercer.estimators.features.metric import families_for, learn_metric
 from mercer.estimators.regression.kernel_ridge import signs
 from mercer.estimators.svm.calibration import probabilities, score_maps
 from mercer.machine.clock import Clock
@@ -131,7 +131,7 @@ def test_errors_of_rows_that_a_metric_was_learned_from_count_for_more():
 
 
 def test_a_product_over_columns_becomes_a_sum_over_them():
-    found = learn_metric(X, (Y - Y.mean())[:, None], families=[FAMILIES[1]], joint=1)
+    found = learn_metric(X, (Y - Y.mean())[:, None], families=families_for(2, ["Laplacian"]), joint=1)
     (step,) = found.near
     cell = Cell.of(found, replace(step, scale=8, alpha=2), 1e-5)
     (wide, _) = (cell.moved(*way) for way in learned._TO_SUMS)

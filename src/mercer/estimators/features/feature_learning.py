@@ -139,7 +139,8 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
     ----------
     families
         What is tried: some of "Laplacian of ranks", "Laplacian" (one factor for each column), "exponential",
-        "exponential of ranks", "RBF" (metrics that mix columns). None for all that suit the number of columns.
+        "exponential of ranks", "Matern", "RBF" (metrics that mix columns). None for all that suit the number of
+        columns.
     joint
         How many kernels the mean may have that is fitted in the end. A further one is taken where it lowers the error.
     time_limit

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import Gram, gradient
-from mercer.kernels import RBF, Kernel, Laplacian, PowerExponential, Ranked
+from mercer.kernels import RBF, Kernel, Laplacian, Matern, PowerExponential, Ranked
 from mercer.kernels.rules.pullback import NormalScores
 from mercer.machine.budget import Budget
 from mercer.machine.clock import Clock
@@ -64,6 +64,7 @@ FAMILIES = (
     Family("Laplacian", Laplacian, mixes=False, ranked=False),
     Family("exponential", lambda s: PowerExponential(1.0, s), mixes=True, ranked=False),
     Family("exponential of ranks", lambda s: PowerExponential(1.0, s), mixes=True, ranked=True),
+    Family("Matern", lambda s: Matern(1.5, s), mixes=True, ranked=False),
     Family("RBF", RBF, mixes=True, ranked=False),
 )
 

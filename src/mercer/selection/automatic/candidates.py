@@ -47,6 +47,7 @@ REASONS = {
     "learned Laplacian of ranks": "the same, of the columns' ranks",
     "learned exponential": "functions with kinks of the directions along which a first function changes most",
     "learned exponential of ranks": "the same, of the columns' ranks",
+    "learned Matern": "functions of such directions with a slope everywhere, and kinks of it",
     "learned RBF": "smooth functions of such directions",
 }
 

@@ -28,7 +28,7 @@ from mercer.selection.search.grids import scales
 
 _COMPARED_ROWS = 2000  # on which all candidates are compared: a factor and its inverse take 0.1 s
 _REFINED_ROWS = 4000  # on which the best are: a factor and its inverse take 0.5 to 1 s
-_FINALISTS = 3  # candidates that are compared on them
+_FINALISTS = 4  # candidates that are compared on them
 _GAIN = 0.9995  # of the error, without which a search goes no further
 _SHARES = ("accuracy", "r2")  # scores whose distance from 1 is a share of errors
 _COUNTED_ROWS = 1000  # from which on wrong answers are many enough to be counted
