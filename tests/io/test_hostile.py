@@ -282,9 +282,10 @@ def test_an_expansion_is_made_of_its_parts_alone(file):
         ),
         ("AutoRegressor", "residual_rows_", {"array": "far"}, "residual_rows_ of AutoRegressor are among the"),
         ("AutoRegressor", "residual_folds_", {"array": "before"}, "residual_rows_ and residual_folds_ of Auto"),
+        ("AutoRegressor", "target_range_", {"array": "one"}, "target_range_ of AutoRegressor is two numbers"),
         ("AutoRegressor", "target_scale_", "exp", "target_scale_ of AutoRegressor is 'identity' or 'log'"),
     ],
-    ids=range(20),
+    ids=range(21),
 )
 def test_what_an_automatic_model_knows(file, name, key, value, match):
     manifest, arrays = parts(name, file)

@@ -350,6 +350,9 @@ def check_automatic(attributes: dict[str, Any], name: str) -> None:
             learned = getattr(attributes.get("estimator_"), "shape_fit_", (0,))[0]
             right = bool(attributes["residual_rows_"].max() < learned)
             require(right, f"residual_rows_ of {name} are among the {learned} rows of its fit")
+    if "target_range_" in attributes:
+        ends = attributes["target_range_"]
+        require(_numbers(ends, 1) and ends.shape == (2,), f"target_range_ of {name} is two numbers")
     if "target_scale_" in attributes:
         require(attributes["target_scale_"] in ("identity", "log"), f"target_scale_ of {name} is 'identity' or 'log'")
 

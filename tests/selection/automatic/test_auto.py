@@ -365,6 +365,8 @@ def test_long_tails_are_learned_as_logarithms_where_that_is_better():
     assert model.score(X, y) > 0.95
     assert model.certificate_.verify(X, y).converged
     assert (model.predict_quantiles(X[:5]) > 0).all()
+    far = model.predict(100 * np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]]))  # exp of a line would be huge there
+    assert ((far >= 0.999 * y.min()) & (far <= 1.001 * y.max())).all()
     assert AutoRegressor(kernels=FEW, cv=3).fit(X, X[:, 0] + 2).target_scale_ == "identity"
 
 

@@ -262,7 +262,9 @@ class AutoRegressor(RegressorMixin, AutoModel):
     results_, best_index_, scoring_, held_out_, n_features_in_, feature_names_in_, timings_, interrupted_
         As for `AutoClassifier`; results have "alpha".
     target_scale_
-        "identity", or "log" where `estimator_` has learned logarithms.
+        "identity", or "log" where `estimator_` has learned logarithms. Then no prediction is beyond all targets.
+    target_range_
+        The least and the largest target, on that scale.
     residuals_, residual_counts_
         Target less prediction of rows that were held out, on that scale, ascending; and how many rows each counts for,
         None where all count for one.
@@ -318,6 +320,7 @@ class AutoRegressor(RegressorMixin, AutoModel):
         self.residual_rows_, self.residual_folds_ = at[order], stage.folds()[seen[order]]
         self.__dict__.pop("_scale", None)  # of an earlier fit
         self.held_out_ = {"rows": rows.places[at], "values": self._back(predicted)}
+        self.target_range_ = np.array([y.min(), y.max()], dtype=np.float64)
 
     def learned_target(self, y: Any) -> np.ndarray:
         """Return the targets, or their logarithms where `estimator_` has learned these."""
@@ -335,7 +338,12 @@ class AutoRegressor(RegressorMixin, AutoModel):
         X
             A table or an array as in `fit`.
         """
-        return self._back(self._values(X, "predict"))
+        return self._back(self._within(self._values(X, "predict")))
+
+    def _within(self, values: np.ndarray) -> np.ndarray:
+        """Return predictions; logarithms no farther out than all targets, since exp makes huge what is a little off."""
+        known = self.target_scale_ == "log" and hasattr(self, "target_range_")  # older model files do not
+        return np.clip(values, *self.target_range_) if known else values
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95), adaptive: bool = False) -> np.ndarray:
         """Return numbers below which the target of each row is with given probabilities, (n, quantiles).
@@ -363,9 +371,10 @@ class AutoRegressor(RegressorMixin, AutoModel):
         if not isinstance(adaptive, bool | np.bool_):
             raise ValueError(f"adaptive={adaptive!r} must be True or False.")
         if not adaptive:
-            return self._back(self._values(X, "predict")[:, None] + self._residual_quantiles(asked))
+            return self._back(self._within(self._values(X, "predict"))[:, None] + self._residual_quantiles(asked))
         scale, Z = self._residual_scale(), self.encoder_.transform(X)
-        return self._back(np.asarray(self.estimator_.predict(Z))[:, None] + scale.quantiles(Z, asked))
+        values = self._within(np.asarray(self.estimator_.predict(Z)))
+        return self._back(values[:, None] + scale.quantiles(Z, asked))
 
     def _residual_quantiles(self, asked: np.ndarray) -> np.ndarray:
         counts = getattr(self, "residual_counts_", None)  # older model files do not know it
