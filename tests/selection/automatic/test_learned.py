@@ -121,8 +121,8 @@ def test_errors_of_rows_that_a_metric_was_learned_from_count_for_more():
     assert step.optimism > 1.1 > max(step.optimism for step in found.near if step.number == 0)
     cell, plain = Cell.of(found, step, 0.0), Cell(Candidate(RBF(4.0), "RBF"), 1.0)
     errors = []
-    for again in (False, True):
-        look = LeftOutSearch(search(), Task(Z, y, y[:, None]), np.arange(80), again)
+    for learned_from in (False, True):
+        look = LeftOutSearch(search(), Task(Z, y, y[:, None]), np.arange(80), learned_from)
         look.at([cell, plain])
         errors.append(np.array(look.errors))
     np.testing.assert_allclose(errors[1] / errors[0], [step.optimism, 1.0])

@@ -264,7 +264,10 @@ def choice_sentences(search: Search, stages: list[Stage]) -> str:
         each = _each(winner, far)
         said.append(f"Worse by more than the standard error of the difference: {each}.")
     if final.mean < max(t.mean for t in stage.finished()):
-        said.append("Of so few rows the least mean square error of its values decides, not the count of its mistakes.")
+        said.append(
+            "Others score higher; of few rows mean square errors decide, and errors on rows that a metric was learned "
+            "from count for more."
+        )
     if same:
         said.append(
             f"{count(len(same), 'other candidate')} of {len(stage.trials):,} "

@@ -115,16 +115,16 @@ def learned_stages(search: Search, task: Task, rows: np.ndarray, least_alpha: fl
         seen = rows[found.seen]
     unseen = np.setdiff1d(np.arange(len(task.y)), seen)
     honest = unseen if len(unseen) >= len(seen) else np.arange(len(task.y))
-    again = len(honest) > len(unseen)
+    learned_from = len(honest) > len(unseen)
     most = min(len(rows), _REFINED_ROWS, rows_within(search.budget))
     order = honest[np.random.default_rng(search.seed).permutation(len(honest))]
     first, last = np.sort(order[: min(most, _COMPARED_ROWS)]), np.sort(order[:most])
-    look = LeftOutSearch(search, task.at(first), first, again)
+    look = LeftOutSearch(search, task.at(first), first, learned_from)
     look.at(cells)
     stages = [look.stage()]
     if len(last) > len(first) and not stages[0].interrupted:
         cells = look.ranking()[:_FINALISTS]
-        look = LeftOutSearch(search, task.at(last), last, again)
+        look = LeftOutSearch(search, task.at(last), last, learned_from)
         look.at(cells)
         if look.trials:
             stages.append(look.stage())
@@ -199,12 +199,12 @@ class LeftOutSearch:
         Its clock, its folds (the parts that scores are of) and its score.
     task, rows
         The rows, and which these are.
-    again
+    learned_from
         Whether metrics were learned from these rows.
     """
 
-    def __init__(self, search: Search, task: Task, rows: np.ndarray, again: bool = False) -> None:
-        self.search, self.task, self.rows, self.again = search, task, rows, again
+    def __init__(self, search: Search, task: Task, rows: np.ndarray, learned_from: bool = False) -> None:
+        self.search, self.task, self.rows, self.learned_from = search, task, rows, learned_from
         self.shift: Any = 1.0 if task.weights is None else 1.0 / task.weights
         self.splits = folds(search.cv, task.Z, task.y, search.classifies, search.seed)
         self.scored = Scored(search, task, [test for _, test in self.splits])
@@ -262,7 +262,7 @@ class LeftOutSearch:
         return [(1.0 - trial.mean) * self._factor(cell) for cell, trial in zip(self.cells, self.trials, strict=True)]
 
     def _factor(self, cell: Cell) -> float:
-        return cell.optimism if self.again else 1.0
+        return cell.optimism if self.learned_from else 1.0
 
     def refine(self) -> None:
         """Look at other scales and alphas of the best kernel, as long as errors fall, and at its mean with others.
@@ -275,7 +275,8 @@ class LeftOutSearch:
         products = [cell for cell in (best, *others) if cell.step is not None and not cell.step.family.mixes]
         sums = [cell for way in _TO_SUMS if products and (cell := products[0].moved(*way)) is not None]
         if len(self.rows) < _COUNTED_ROWS:  # whose errors do not tell which is best; and many kernels cost little
-            means += [every for every in [reduce(_with, others, best)] if len(every.members) > 2]
+            every = reduce(_with, others, best)
+            means += [every] if len(every.members) > 2 else []
         self.at([*means, *sums, *(cell for cell, _ in ways)])
         ways.sort(key=lambda pair: self._error(pair[0]))
         while ways and not self.interrupted and self._error(ways[0][0]) < _GAIN**2 * self._error(best):

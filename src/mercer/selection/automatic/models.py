@@ -313,14 +313,14 @@ class AutoRegressor(RegressorMixin, AutoModel):
 
     def _calibrate(self, values: np.ndarray, y: np.ndarray, stage: Stage, rows: Rows, scores: bool) -> None:
         seen = np.flatnonzero(np.isfinite(values[:, 0]))
-        at, predicted = stage.rows[seen], values[seen, 0]
+        self.target_range_ = np.array([y.min(), y.max()], dtype=np.float64)
+        at, predicted = stage.rows[seen], self._within(values[seen, 0])
         residuals = y[at] - predicted
         order = np.argsort(residuals, kind="stable")
         self.residuals_, self.residual_counts_ = residuals[order], rows.counts(at[order])
         self.residual_rows_, self.residual_folds_ = at[order], stage.folds()[seen[order]]
         self.__dict__.pop("_scale", None)  # of an earlier fit
         self.held_out_ = {"rows": rows.places[at], "values": self._back(predicted)}
-        self.target_range_ = np.array([y.min(), y.max()], dtype=np.float64)
 
     def learned_target(self, y: Any) -> np.ndarray:
         """Return the targets, or their logarithms where `estimator_` has learned these."""
