@@ -5,7 +5,7 @@ import pytest
 
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky, partial_cholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import RBF, Laplacian, Linear, Matern
 
 X = np.random.default_rng(0).normal(size=(300, 3))
@@ -14,7 +14,7 @@ X = np.random.default_rng(0).normal(size=(300, 3))
 
 
 def grown(gram, rank, single=False, seed=0):
-    factor = PivotedCholesky(Products(gram), rank, single, seed)
+    factor = PivotedCholesky(KernelMatrix(gram), rank, single, seed)
     while factor.rank < rank and not factor.exhausted:
         factor.grow(min(40, rank - factor.rank))
     return factor
@@ -61,7 +61,7 @@ def test_partial_cholesky_ends_at_the_rank_even_with_duplicates():
 
 
 def covered(kernel, block, floor, most=300):
-    factor = PivotedCholesky(Products(Gram(kernel, X)), most)
+    factor = PivotedCholesky(KernelMatrix(Gram(kernel, X)), most)
     while factor.left.max() > floor:
         factor.append(*factor.largest_pivots(block, floor))
     return factor
@@ -97,7 +97,7 @@ def test_not_many_more_pivots_than_eigenvalues_above_the_floor():
 
 def test_points_without_a_norm_are_no_pivots():
     Z = np.vstack([np.zeros((5, 2)), np.eye(2)])
-    factor = PivotedCholesky(Products(Gram(Linear(), Z)), 7)
+    factor = PivotedCholesky(KernelMatrix(Gram(Linear(), Z)), 7)
     pivots, L = factor.largest_pivots(7, 0.0)
     assert sorted(pivots) == [5, 6]
     factor.append(pivots, L)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from mercer.gram.products import Symmetric, inner, square, times
+from mercer.gram.matrix import Symmetric, inner, square, times
 
 EXTRA, PROBES = 4, 4  # pairs kept beyond those asked for; random directions that look for what the guess has missed
 _PROBED_PRODUCTS = 3  # products after which the random directions have shown what the guess has missed

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.gram.davidson import EXTRA, PROBES, Davidson, Sketch
 from mercer.gram.gram import Gram
-from mercer.gram.products import Symmetric
+from mercer.gram.matrix import Symmetric
 from mercer.gram.similarities import symmetric_part
 from mercer.machine.threads import one_thread_each
 from mercer.machine.warn import warn

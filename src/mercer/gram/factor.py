@@ -111,7 +111,7 @@ class Values(Protocol):
     def diagonal(self) -> np.ndarray:
         """Return k(x_i, x_i) in float64."""
 
-    def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
+    def block(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
         """Return a block, in float32 where that will do."""
 
 
@@ -227,12 +227,12 @@ class PivotedCholesky:
     def _rest(self, some: np.ndarray) -> np.ndarray:
         """Return the block of K - R'R between some points."""
         known = self.R[:, some].astype(np.float64, copy=False)
-        return np.asarray(self.matrix.values(some, some, self.single).astype(np.float64) - known.T @ known)
+        return np.asarray(self.matrix.block(some, some, self.single).astype(np.float64) - known.T @ known)
 
     def append(self, pivots: np.ndarray, L: np.ndarray) -> None:
         """Add the rows of pivots, given the Cholesky factor of their block of K - R'R."""
         n, r, t = self.matrix.n, self.rank, len(pivots)
-        values = self.matrix.values(pivots, slice(0, n), self.single)
+        values = self.matrix.block(pivots, slice(0, n), self.single)
         inverse = solve_triangular(L, np.eye(t), lower=True).astype(self.dtype)
         at_pivots = np.ascontiguousarray(self.R[:, pivots].T)
         new = self._rows[r : r + t]

@@ -1,6 +1,5 @@
 """Sets of points, and what a kernel may ask about pairs of them."""
 
-from mercer.points.coarse import Bands, Coarse, RowCache
 from mercer.points.comparison import Comparison, diagonal
 from mercer.points.formulas.formula import Formula, Untraceable, trace
 from mercer.points.formulas.pair import Block, Diagonal, Pair, PairRule, PointMap, PointValues
@@ -8,9 +7,7 @@ from mercer.points.sets.graph import Graph
 from mercer.points.sets.points import Points
 
 __all__ = [
-    "Bands",
     "Block",
-    "Coarse",
     "Comparison",
     "Diagonal",
     "Formula",
@@ -20,7 +17,6 @@ __all__ = [
     "PointMap",
     "PointValues",
     "Points",
-    "RowCache",
     "Untraceable",
     "diagonal",
     "trace",

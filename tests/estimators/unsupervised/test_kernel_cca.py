@@ -104,7 +104,7 @@ def test_the_matrix_is_not_formed_beyond_the_budget(monkeypatch):
         raise AssertionError("the matrix was formed")
 
     monkeypatch.setattr(Gram, "dense", refuse)
-    monkeypatch.setattr("mercer.gram.products.Products.dense", refuse)
+    monkeypatch.setattr("mercer.gram.matrix.KernelMatrix.dense", refuse)
     U, V = curved_views(400)
     model = KernelCCA(1, kernel=RBF(1.5), budget="1 MB").fit(U, V)
     assert max(model.rank_) <= 1e6 / (32 * 400)

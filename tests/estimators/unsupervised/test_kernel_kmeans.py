@@ -168,7 +168,7 @@ def test_the_matrix_is_not_formed_beyond_the_budget(monkeypatch):
 
     whole = KernelKMeans(5, kernel=RBF(25.0), random_state=0).fit(X)
     monkeypatch.setattr(Gram, "dense", refuse)
-    monkeypatch.setattr("mercer.gram.products.Products.dense", refuse)
+    monkeypatch.setattr("mercer.gram.matrix.KernelMatrix.dense", refuse)
     small = KernelKMeans(5, kernel=RBF(25.0), random_state=0, budget="50 kB").fit(X)
     np.testing.assert_array_equal(small.labels_, whole.labels_)
     assert small.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)

@@ -122,7 +122,7 @@ def test_what_is_taken_has_the_rows_and_norms_of_the_whole(rows, dtype):
     whole, cut = X.centred(X.centre), part.centred(X.centre)
     np.testing.assert_array_equal(cut.rows, whole.rows[rows])
     assert cut.rows.flags.c_contiguous
-    fresh = Centred.about(None, np.ascontiguousarray(whole.rows[rows]))
+    fresh = Centred(np.ascontiguousarray(whole.rows[rows]))
     for thin in (False, True):
         np.testing.assert_array_equal(cut.norms(thin)[: len(part)], whole.norms(thin)[:100][rows])
         np.testing.assert_array_equal(cut.norms(thin), fresh.norms(thin))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import RBF
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers.control import Control
@@ -48,14 +48,14 @@ def test_minimises_the_quadratic_model(loss, intercept, forcing):
 def test_rows_without_curvature_take_no_part_in_products(monkeypatch):
     task, K, v, a, r = at(SquaredHinge(), True)
     sizes = []
-    product = Products.__call__
+    product = KernelMatrix.__call__
 
     def counted(self, V, single=False):
         sizes.append(self.n)
         return product(self, V, single)
 
-    monkeypatch.setattr(Products, "__call__", counted)
-    monkeypatch.setattr(Products, "hold_half", lambda self: None)  # held values are read whole
+    monkeypatch.setattr(KernelMatrix, "__call__", counted)
+    monkeypatch.setattr(KernelMatrix, "hold_half", lambda self: None)  # held values are read whole
     found = []
     for few in (1.0, 0.0):
         monkeypatch.setattr(directions, "_ACTIVE_SHARE", few)
@@ -75,13 +75,13 @@ def test_rows_without_curvature_take_no_part_in_products(monkeypatch):
 def test_a_step_may_end_near_the_minimum_of_the_model(loss, intercept, monkeypatch):
     task, K, v, a, r = at(loss, intercept)
     counts = []
-    product = Products.__call__
+    product = KernelMatrix.__call__
 
     def counted(self, V, single=False):
         counts[-1] += 1
         return product(self, V, single)
 
-    monkeypatch.setattr(Products, "__call__", counted)
+    monkeypatch.setattr(KernelMatrix, "__call__", counted)
     u, d, value = task.slopes(v), task.curvatures(v), 1e6
 
     def gain(step, offset):
@@ -134,13 +134,13 @@ def test_rough_systems_take_fewer_products_as_the_preconditioner_learns(monkeypa
     found = Directions(task, np.ones(len(a)))
     found.systems.preconditioners.rank = 20
     counts = []
-    product = Products.__call__
+    product = KernelMatrix.__call__
 
     def counted(self, V, single=False):
         counts[-1] += 1
         return product(self, V, single)
 
-    monkeypatch.setattr(Products, "__call__", counted)
+    monkeypatch.setattr(KernelMatrix, "__call__", counted)
     for _ in range(2):
         counts.append(0)
         found.find(task, v, a, r, 1e-2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Laplacian
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.cg import Indefinite, Refinement, iterate, krylov, refine
 
 RNG = np.random.default_rng(0)
@@ -58,10 +58,10 @@ def test_float32_is_corrected_to_any_tolerance():
     X = RNG.standard_normal((300, 3))
     gram = Gram(RBF(scale=1.0), X)
     Y, shift = RNG.standard_normal((300, 2)), np.full((300, 2), 0.05)
-    products = Products(gram)
-    assert products.single
+    matrix = KernelMatrix(gram)
+    assert matrix.single
     course = Refinement(np.zeros((300, 2)), np.full(2, np.inf))
-    assert refine(products, shift, Y, course, 1e-12, lambda single: plain, never) == "converged"
+    assert refine(matrix, shift, Y, course, 1e-12, lambda single: plain, never) == "converged"
     assert course.single
     assert len(course.history) > 2  # float32 alone does not go so far
     rest = Y - gram.dense() @ course.A - 0.05 * course.A
@@ -72,8 +72,8 @@ def test_float32_is_corrected_to_any_tolerance():
 def test_gives_up_float32_where_it_does_not_help():
     X = 1e6 + RNG.standard_normal((100, 2))  # so far out that float32 loses the distances
     gram = Gram(Laplacian(scale=1.0), X)
-    products = Products(gram)
-    products.single = True
+    matrix = KernelMatrix(gram)
+    matrix.single = True
     inverse = np.linalg.inv(gram.dense() + 1e-6 * np.eye(100))
     Y = RNG.standard_normal((100, 1))
     course = Refinement(np.zeros((100, 1)), np.full(1, np.inf))
@@ -83,22 +83,22 @@ def test_gives_up_float32_where_it_does_not_help():
         tries.append(single)
         return lambda V, _: inverse @ V
 
-    assert refine(products, np.full((100, 1), 1e-6), Y, course, 1e-9, precondition, never) == "converged"
+    assert refine(matrix, np.full((100, 1), 1e-6), Y, course, 1e-9, precondition, never) == "converged"
     assert tries[0]
     assert not course.single
 
 
 def test_says_when_rounding_ends_it():
-    products = Products(Gram(Laplacian(scale=1.0), RNG.standard_normal((50, 2))))
+    matrix = KernelMatrix(Gram(Laplacian(scale=1.0), RNG.standard_normal((50, 2))))
     course = Refinement(np.zeros((50, 1)), np.full(1, np.inf), single=False)
     Y = RNG.standard_normal((50, 1))
-    stopped = refine(products, np.zeros((50, 1)), Y, course, 1e-30, lambda _: plain, never)
+    stopped = refine(matrix, np.zeros((50, 1)), Y, course, 1e-30, lambda _: plain, never)
     assert stopped.startswith("rounding errors")
     assert course.residual < 1e-11
 
 
 def test_what_the_listener_says_ends_it():
-    products = Products(Gram(RBF(scale=1.0), RNG.standard_normal((50, 2))))
+    matrix = KernelMatrix(Gram(RBF(scale=1.0), RNG.standard_normal((50, 2))))
     course = Refinement(np.zeros((50, 1)), np.full(1, np.inf))
     seen = []
 
@@ -106,7 +106,7 @@ def test_what_the_listener_says_ends_it():
         seen.append((iterations, residual, columns))
         return "enough" if iterations == 3 else None
 
-    assert refine(products, np.full((50, 1), 1e-3), np.ones((50, 1)), course, 1e-12, lambda _: plain, watch) == "enough"
+    assert refine(matrix, np.full((50, 1), 1e-3), np.ones((50, 1)), course, 1e-12, lambda _: plain, watch) == "enough"
     assert course.iterations == 3 == len(seen)
     assert seen[0][2].tolist() == [0]
 

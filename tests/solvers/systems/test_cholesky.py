@@ -5,7 +5,7 @@ import pytest
 
 from cases import each
 from mercer import RBF, Gram, Linear, Precomputed
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.cholesky import (
     cholesky,
     diagnose,
@@ -29,7 +29,7 @@ def at_once(request, monkeypatch):
 def test_solves_in_place(dtype, error):
     gram = Gram(RBF(scale=1.0), X)
     shift, buffer = np.linspace(0.1, 1.0, 60), np.empty((60, 60), dtype)
-    factor = factorise(Products(gram), shift, buffer)
+    factor = factorise(KernelMatrix(gram), shift, buffer)
     assert np.shares_memory(factor.values, buffer)
     B = X * np.array([1e100, 1e-100])
     M = gram.dense() + np.diag(shift)
@@ -37,44 +37,44 @@ def test_solves_in_place(dtype, error):
 
 
 def test_a_singular_matrix_has_no_factor():
-    products, none = Products(Gram(Linear(), X)), np.zeros(60)
+    matrix, none = KernelMatrix(Gram(Linear(), X)), np.zeros(60)
     with pytest.raises(np.linalg.LinAlgError, match="no Cholesky factor in float64"):
-        factorise(products, none, np.empty((60, 60)))
+        factorise(matrix, none, np.empty((60, 60)))
 
 
 def test_condition():
     values = np.diag(np.linspace(1.0, 1e6, 60))
-    factor = factorise(Products(Gram(Precomputed(values), np.arange(60))), np.zeros(60), np.empty((60, 60)))
+    factor = factorise(KernelMatrix(Gram(Precomputed(values), np.arange(60))), np.zeros(60), np.empty((60, 60)))
     assert np.isclose(factor.condition(), 1e-6)
 
 
 def test_truncates_what_is_rounding():
-    products = Products(Gram(Linear(), X))
-    vectors, values = truncated(products, np.zeros(60), np.empty((60, 60)))
+    matrix = KernelMatrix(Gram(Linear(), X))
+    vectors, values = truncated(matrix, np.zeros(60), np.empty((60, 60)))
     assert len(values) == 2
     assert np.allclose((vectors * values) @ vectors.T, X @ X.T)
-    assert rounding(products) < 1e-12 * values.max()
+    assert rounding(matrix) < 1e-12 * values.max()
 
 
 def test_diagnoses():
     none = np.zeros(60)
-    assert "less than full rank" in diagnose(Products(Gram(Linear(), X)), none)
+    assert "less than full rank" in diagnose(KernelMatrix(Gram(Linear(), X)), none)
     twice = np.vstack([X[:30], X[:30]])
-    text = diagnose(Products(Gram(RBF(scale=0.1), twice)), none)
+    text = diagnose(KernelMatrix(Gram(RBF(scale=0.1), twice)), none)
     assert "less than full rank on these points, of which 0 and 30 are equal" in text
     assert "Raise alpha to" in text
     M = np.eye(60)
     M[0, 1] = M[1, 0] = 4.0
-    text = diagnose(Products(Gram(Precomputed(M), np.arange(60))), none)
+    text = diagnose(KernelMatrix(Gram(Precomputed(M), np.arange(60))), none)
     assert "an eigenvalue of about -3 " in text
     assert "mercer.repair" in text
     with pytest.raises(np.linalg.LinAlgError, match="about -3"):
-        truncated(Products(Gram(Precomputed(M), np.arange(60))), none, np.empty((60, 60)))
+        truncated(KernelMatrix(Gram(Precomputed(M), np.arange(60))), none, np.empty((60, 60)))
 
 
 def test_equal_rows():
-    assert np.array_equal(equal_rows(Products(Gram(RBF(), X))), np.arange(60))
-    assert np.array_equal(equal_rows(Products(Gram(RBF(), np.vstack([X, X[5:6]])))), [*range(60), 5])
+    assert np.array_equal(equal_rows(KernelMatrix(Gram(RBF(), X))), np.arange(60))
+    assert np.array_equal(equal_rows(KernelMatrix(Gram(RBF(), np.vstack([X, X[5:6]])))), [*range(60), 5])
 
 
 @each(("dtype", "error"), [(np.float32, 1e-4), (np.float64, 1e-11)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Gram, Linear, Polynomial, Precomputed
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.feature_space import FeatureSpace
 
 RNG = np.random.default_rng(0)
@@ -18,7 +18,9 @@ W = RNG.uniform(0.3, 3.0, 30)
 def test_it_is_the_solution_of_the_bordered_system(intercept, exact):
     gram = Gram(Polynomial(2), X)
     space = (
-        FeatureSpace.of_features(gram, W, intercept) if exact else FeatureSpace.of_matrix(Products(gram), W, intercept)
+        FeatureSpace.of_features(gram, W, intercept)
+        if exact
+        else FeatureSpace.of_matrix(KernelMatrix(gram), W, intercept)
     )
     assert space.exact == exact
     assert space.rank == 6 - intercept
@@ -42,6 +44,6 @@ def test_kernels_without_a_map_of_few_features_have_no_such_space():
     assert FeatureSpace.of_features(Gram(Polynomial(9), X), W) is not None
     assert FeatureSpace.of_features(Gram(Polynomial(12), X), W) is None  # 91 features of 30 points
     assert FeatureSpace.of_features(Gram(Linear(), X, budget="1 kB"), W) is None
-    assert FeatureSpace.of_matrix(Products(Gram(RBF(), X, budget="20 kB")), W) is None
+    assert FeatureSpace.of_matrix(KernelMatrix(Gram(RBF(), X, budget="20 kB")), W) is None
     with pytest.raises(np.linalg.LinAlgError, match="eigenvalue of about -2"):
-        FeatureSpace.of_matrix(Products(Gram(Precomputed(np.array([[1.0, 3], [3, 1]])), np.arange(2))), np.ones(2))
+        FeatureSpace.of_matrix(KernelMatrix(Gram(Precomputed(np.array([[1.0, 3], [3, 1]])), np.arange(2))), np.ones(2))

@@ -84,7 +84,7 @@ def test_held_in_float32_within_a_small_budget():
     gram = Gram(Precomputed(M), np.arange(400), budget=6 * 400 * 400)
     systems = Systems(gram, Control())
     assert systems.method == "cg"
-    assert systems.products.held.dtype == np.float32
+    assert systems.matrix.held.dtype == np.float32
     assert "held in float32" in systems.plan
     answer = systems.solve(0.1, Y)
     assert residual(M, 0.1, Y, answer.A).max() < 1e-9

@@ -26,7 +26,7 @@ def test_updates_by_moved_points_are_exact(seed, k, budget):
     rng = np.random.default_rng(seed)
     w = rng.uniform(0.1, 3.0, 80)
     lloyd = Lloyd(Gram(RBF(1.0), X, budget=budget), k, w)
-    assert (lloyd.products.held is None) == (budget == "2 kB")
+    assert (lloyd.matrix.held is None) == (budget == "2 kB")
     found = lloyd.run(rng.choice(80, k, replace=False), 100, 0.0)
     assert found.converged
     expected = brute(RBF(1.0)(X), found.labels, k, w)

@@ -27,7 +27,7 @@ from mercer.estimators.shared.parameters import (
 )
 from mercer.estimators.unsupervised.base import Images, like
 from mercer.gram import Gram, top_eigenpairs
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import RBF, Kernel
 from mercer.machine.warn import warn
 from mercer.points import Points
@@ -354,9 +354,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
 
 def _row_sums(gram: Gram) -> np.ndarray:
     """Return K 1; of many points from float32 values where these are known to be good, whose errors cancel."""
-    products = Products(gram)
+    matrix = KernelMatrix(gram)
     ones = np.ones((gram.shape[0], 1))
-    return products(ones, products.single and len(ones) > _ROUGH)[:, 0]
+    return matrix(ones, matrix.single and len(ones) > _ROUGH)[:, 0]
 
 
 def _comparing(kernel: Kernel, Z: np.ndarray) -> Kernel:

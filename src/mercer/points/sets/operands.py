@@ -58,11 +58,6 @@ class Centred:
         self._whole, self._chosen = whole, chosen
         self._norms: dict[bool, np.ndarray] = {}
 
-    @classmethod
-    def about(cls, centre: np.ndarray | None, vectors: np.ndarray) -> Centred:
-        """Take the centre from the vectors."""
-        return cls(vectors if centre is None else vectors - centre)
-
     def take(self, chosen: slice | np.ndarray) -> Centred:
         """Return some of the rows."""
         return Centred(np.ascontiguousarray(self.rows[chosen]), self, chosen)

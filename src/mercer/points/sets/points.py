@@ -161,7 +161,7 @@ class Points:
         return self._about(None)
 
     def _about(self, centre: np.ndarray | None) -> Centred:
-        return Centred.about(centre, self.vectors)
+        return Centred(self.vectors if centre is None else self.vectors - centre)
 
     def compressed(self, dtype: Any) -> Compressed:
         """Return the nonzeros of the vectors, rounded to `dtype`; remembered for the last type asked for."""

@@ -359,9 +359,9 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
 
 
 def _factor(gram: Gram, most: int, seed: int) -> PivotedCholesky:
-    from mercer.gram.products import Products  # the solvers take a while to load
+    from mercer.gram.matrix import KernelMatrix  # the solvers take a while to load
 
-    factor = PivotedCholesky(Products(gram), most, seed=seed)
+    factor = PivotedCholesky(KernelMatrix(gram), most, seed=seed)
     total = factor.trace
     with one_thread_each():
         while not factor.exhausted and factor.rank < most and factor.trace > 0.1 * _EXACT * total:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mercer.gram import Gram, parameter_gradient
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import Kernel
 from mercer.machine.threads import one_thread_each
 from mercer.points import Points
@@ -112,7 +112,7 @@ class LeaveOneOut:
         _, failed = lapack.dpotrf(C.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             shift = np.broadcast_to(np.asarray(noise, dtype=np.float64), n)
-            raise np.linalg.LinAlgError(diagnose(Products(Gram(kernel, self.points)), shift))
+            raise np.linalg.LinAlgError(diagnose(KernelMatrix(Gram(kernel, self.points)), shift))
         lapack.dpotri(C.T, lower=1, overwrite_c=1)
         _mirror(C)
         if self.intercept:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.certify.values import product
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import Kernel, Sum
 from mercer.machine.threads import one_thread_each
 from mercer.points import Points
@@ -66,7 +66,7 @@ class Aligned:
         self.spreads = np.ones(count)
         sizes = np.ones(count)  # of the centred matrices
         for j, kernel in enumerate(kernels):
-            K = Products(Gram(kernel, points)).dense(held[j].reshape(n, n))
+            K = KernelMatrix(Gram(kernel, points)).dense(held[j].reshape(n, n))
             size, before = float(np.mean(K.diagonal())), float(np.linalg.norm(K))
             centre(K)
             norm = float(np.linalg.norm(K))

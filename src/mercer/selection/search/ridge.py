@@ -17,7 +17,7 @@ from mercer.estimators.regression.kernel_ridge import KernelRidge
 from mercer.estimators.shared.data import positive_weights
 from mercer.estimators.shared.parameters import check_parameters, positive
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import Kernel
 from mercer.machine.threads import cores
 from mercer.selection.search.cross_validation import CrossValidation, PrecomputedRegressor, SharedData, alike
@@ -99,8 +99,8 @@ class AlphaPath:
         Y = columns_of(ridges.target)
         self.outputs = Y.shape[1]
         self.B = np.column_stack([Y, np.ones(ridges.n)]) if self.intercept else Y
-        self.products = Products(Gram(kernel, ridges.points, budget=int(self.cv.budget)))
-        self.K = self.products.dense(np.empty((ridges.n, ridges.n))) if ridges.held else None
+        self.matrix = KernelMatrix(Gram(kernel, ridges.points, budget=int(self.cv.budget)))
+        self.K = self.matrix.dense(np.empty((ridges.n, ridges.n))) if ridges.held else None
         self.roots = {fold: self._roots(fold) for fold in folds}
 
     def _roots(self, fold: int) -> np.ndarray:
@@ -117,7 +117,7 @@ class AlphaPath:
             raise KeyboardInterrupt
         if self.K is not None:
             return np.asarray((self.K @ V.T).T)
-        return np.asarray(self.products.exact.matvec(np.ascontiguousarray(V.T))).T.astype(np.float64)
+        return np.asarray(self.matrix.exact.matvec(np.ascontiguousarray(V.T))).T.astype(np.float64)
 
     def run(self) -> None:
         """Solve as many folds together as there is room for."""
@@ -197,7 +197,7 @@ class AlphaPath:
             values = self.K[rows] @ flat.T
         else:
             centres = np.flatnonzero(self.roots[fold])
-            points, gram = self.ridges.points, self.products.gram
+            points, gram = self.ridges.points, self.matrix.gram
             values = Gram(gram.kernel, points.take(rows), points.take(centres)).matvec(flat[:, centres].T)
         values = np.asarray(values, dtype=np.float64).reshape(len(rows), self.outputs, len(alphas))
         if self.intercept:

@@ -57,8 +57,8 @@ class Decomposition(SMO):
 
     def _block(self, chosen: np.ndarray) -> np.ndarray:
         if not self.state.phantom:
-            return self.matrix.block(chosen)
-        return np.pad(self.matrix.block(chosen[chosen < self.state.n]), (0, 1))  # the phantom stands last
+            return self.matrix.square(chosen, self.single)
+        return np.pad(self.matrix.square(chosen[chosen < self.state.n], self.single), (0, 1))  # the phantom stands last
 
     def advance(self) -> str:
         s = self.state
@@ -79,7 +79,7 @@ class Decomposition(SMO):
                     target = math.inf  # look again, in float64
                     continue
                 if count == 0 or self._at_floor(violation):
-                    if self.matrix.dtype == np.float64:
+                    if not self.single:
                         return Stop.FLOOR
                     self._widen()
                 if (reason := self.run.limit()) is not None:
@@ -150,7 +150,7 @@ class Decomposition(SMO):
         if which.size:
             moved = moved[which]
             rows = self._hot_points if self.cold.size else None
-            change = self.matrix.product(rows, working[which], self._round(moved))
+            change = self.matrix.columns_product(working[which], moved, rows, self.single)
             s.gradient[slice(s.n) if rows is None else rows] += change
             self.drift += dot(moved, moved)
         if self._recent is not None and was is not None:
@@ -166,7 +166,7 @@ class Decomposition(SMO):
     def _image(self, where: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the matrix times a vector, for the hot points."""
         out = np.zeros(self.state.n)
-        out[self._hot_points] = self.matrix.product(self._hot_points, where, self._round(values))
+        out[self._hot_points] = self.matrix.columns_product(where, values, self._hot_points, self.single)
         return out
 
     def _fits_barrier(self, size: int) -> bool:
@@ -224,7 +224,7 @@ class Decomposition(SMO):
         self._idle_looks += 1
         if self._idle_looks < _IDLE_LOOKS and gained > 1e-12 * abs(bounds.dual):
             return None
-        if self.matrix.dtype == np.float64:
+        if not self.single:
             if self.may_be_held:
                 return CRAWLS
             still = gained <= 1e-12 * abs(bounds.dual)
@@ -261,7 +261,7 @@ class Decomposition(SMO):
             change = s.coefficients - self._before
             moved = np.flatnonzero(change)
             if moved.size:
-                s.gradient[self.cold] += self.matrix.product(self.cold, moved, self._round(change[moved]))
+                s.gradient[self.cold] += self.matrix.columns_product(moved, change[moved], self.cold, self.single)
         self.hot, self.cold = self._everyone, self._everyone[:0]
 
 

@@ -17,9 +17,8 @@ from mercer import _core
 from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.solvers.control import Control
-from mercer.solvers.dual.matrix import FLOAT32_SHARE, Held
 from mercer.solvers.dual.problem import Bounds, Solution, State, SVMDual, dot, method
-from mercer.solvers.dual.smo import SMO
+from mercer.solvers.dual.smo import FLOAT32_SHARE, SMO
 
 GATHERED = 6_000  # points whose rows are put together: 144 MB for each thread
 FACTORISED = 1_200  # free coefficients that are solved for at once
@@ -197,8 +196,9 @@ class SharedMatrixSMO(SMO):
         elif s.plus.any() or s.minus.any():
             self.recompute()
 
-    def _matrix(self, single: bool) -> Held:
-        return Held(self.shared.values)
+    def _keep(self) -> None:
+        self.matrix.held = self.shared.values
+        self.single = self.shared.values.dtype == np.float32
 
     def advance(self) -> str:
         s, K = self.state, self.shared.values

@@ -7,25 +7,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from mercer import _core
 from mercer.certify import Stop
+from mercer.gram.kept import give_back, scratch
+from mercer.gram.matrix import KernelMatrix
+from mercer.machine.threads import run
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
-from mercer.solvers.dual.matrix import (
-    FLOAT32_SHARE,
-    Cached,
-    Held,
-    Matrix,
-    Streamed,
-    float32_gap_bound,
-    give_back,
-    measured_float32_gap,
-    scratch,
-)
 from mercer.solvers.dual.problem import Bounds, Method, Solution, State, SVMDual, dot
 from mercer.solvers.run import Run
 
@@ -35,6 +27,10 @@ _STEPS_BEFORE_CRAWLING = 100  # SMO steps per point, beyond the first chunk; the
 _PROBE = 1000  # SMO steps before interior points where SMO is known to crawl
 _STALLED = 2_000_000  # SMO steps after interior points in which a gap that has not halved will not
 _FLOAT32_VIOLATION = 1e-6  # the smallest violation that float32 can tell, in units of the gradient
+FLOAT32_SHARE = 0.3  # of the gap asked for: what float32 values may hide of it
+_SAMPLE = 48  # free points on which float32 is compared with float64
+_PART = 800  # points that they are compared with at a time
+_ROUNDING = 6e-8  # of float32
 
 
 class SMO(ABC):
@@ -50,10 +46,12 @@ class SMO(ABC):
 
     def __init__(self, problem: SVMDual, control: Control, method: Method) -> None:
         self.problem, self.control, self.method = problem, control, method
+        self.matrix = KernelMatrix(problem.gram, problem.rows)
+        self.single = method.single
         self._scratch: np.ndarray | None = None
-        self.matrix = self._matrix(method.single)
-        held = self.matrix.values if isinstance(self.matrix, Held) else None
-        self.state = State(problem, None if held is None else held.diagonal()[: len(problem)])
+        self._keep()
+        held = self.matrix.held
+        self.state = State(problem, None if held is None else held.diagonal())
         s = self.state
         self.run = Run(control, (s.linear, s.upper, s.lower, s.width))
         saved = self.run.checkpoint.restore(plus=s.plus.shape, minus=s.minus.shape)
@@ -84,23 +82,10 @@ class SMO(ABC):
 
     # -- kernel values ----------------------------------------------------------------------------------
 
-    def _matrix(self, single: bool) -> Matrix:
-        gram, points = self.problem.gram, self.problem.points(single)
-        if not single:  # values of float32 points, rounded like them, would leave rounding in doubt for ever
-            points = points.double()
-        if self.method.whole:
-            own = gram if points is gram.left else gram.on(points)
-            # A thread keeps its scratch memory, which a small budget has no room for.
-            roomy = gram.given_budget is None or 8 * self.method.memory <= gram.budget
-            if own.compiled and self._scratch is None and roomy:
-                self._scratch = scratch(len(points), own.dtype)
-                values = own.fill(self._scratch)
-            else:
-                values = own.fill()
-            return Held(np.pad(values, (0, 1)) if self.problem.offset == "none" else values)
-        if gram.compiled:
-            return Streamed(gram, points)
-        return Held(gram.dense()) if self.method.held else Cached(gram)
+    def _keep(self) -> None:
+        """Compute the values that are kept, in the precision of now."""
+        if self.method.held:
+            self.matrix.hold(np.float64)
 
     def recompute(self) -> None:
         """Set the gradient from the coefficients alone."""
@@ -110,16 +95,13 @@ class SMO(ABC):
         self._known = None
         s.gradient[:] = s.linear
         if support.size:
-            s.gradient[: s.n] += self.matrix.product(None, support, self._round(b[support]))[: s.n]
-
-    def _round(self, v: np.ndarray) -> np.ndarray:
-        return v.astype(self.matrix.dtype) if isinstance(self.matrix, Streamed) else v
+            s.gradient[: s.n] += self.matrix.columns_product(support, b[support], None, self.single)
 
     # -- precision --------------------------------------------------------------------------------------
 
     def _trustworthy(self, bounds: Bounds) -> bool:
         """Return whether float32 hides no gap that matters; where it may, go over to float64."""
-        if self.matrix.dtype == np.float64:
+        if not self.single:
             return True
         s = self.state
         b = s.coefficients
@@ -127,7 +109,7 @@ class SMO(ABC):
         allowed = FLOAT32_SHARE * self.control.tol * max(abs(bounds.primal), abs(bounds.dual))
         moves = math.sqrt(dot(b**2, s.lengths**2) + s.size * self.drift)
         worst = float32_gap_bound(moves, float((box * s.lengths)[free].sum()))
-        if worst <= allowed and isinstance(self.matrix, Held):  # streamed values may be off by more, far out
+        if worst <= allowed and self.matrix.held is not None:  # streamed values may be off by more, far out
             return True
         if measured_float32_gap(self.problem, b, (s.gradient - s.linear)[:n], free, box) <= allowed:
             return True
@@ -136,7 +118,8 @@ class SMO(ABC):
 
     def _widen(self) -> None:
         """Compute kernel values in float64 from here on."""
-        self.matrix = self._matrix(False)
+        self.single = False
+        self._keep()
         self.drift = 0.0
         self.recompute()
 
@@ -194,7 +177,7 @@ class SMO(ABC):
             self.method.name,
             stopped,
             rounding=bounds.rounding,
-            precision=str(np.dtype(self.matrix.dtype)),
+            precision="float32" if self.single else "float64",
         )
         return Solution(
             plus=s.plus[:n],
@@ -220,9 +203,23 @@ class WholeMatrixSMO(SMO):
         self.run.steps, self.run.history = crawled.certificate.iterations, [*crawled.history]
         return self
 
-    @property
-    def _values(self) -> np.ndarray:
-        return self.matrix.values  # type: ignore[attr-defined]
+    def _keep(self) -> None:
+        """Compute the whole matrix, in this thread's scratch memory where that is roomy enough."""
+        problem = self.problem
+        gram, points = problem.gram, problem.points(self.single)
+        if not self.single:  # values of float32 points, rounded like them, would leave rounding in doubt for ever
+            points = points.double()
+        own = gram if points is gram.left else gram.on(points)
+        # A thread keeps its scratch memory, which a small budget has no room for.
+        roomy = gram.given_budget is None or 8 * self.method.memory <= gram.budget
+        if own.compiled and self._scratch is None and roomy:
+            self._scratch = scratch(len(points), own.dtype)
+            values = own.fill(self._scratch)
+        else:
+            values = own.fill()
+        self.matrix = KernelMatrix(own)
+        self.matrix.held = values
+        self._values = np.pad(values, (0, 1)) if problem.offset == "none" else values  # the phantom stands last
 
     def advance(self) -> str:
         s, control = self.state, self.control
@@ -249,7 +246,7 @@ class WholeMatrixSMO(SMO):
             if self._interior_points_done and (reason := self._stalled()) is not None:
                 return reason
             if violation <= target or self._at_floor(violation):
-                if target <= _FLOAT32_VIOLATION * self._unit() and self.matrix.dtype == np.float32:
+                if target <= _FLOAT32_VIOLATION * self._unit() and self.single:
                     self._widen()
                 elif violation <= s.floor or ((done or violation > target) and self._at_floor(violation)):
                     return (
@@ -262,7 +259,7 @@ class WholeMatrixSMO(SMO):
         s = self.state
         n = s.n
         self._interior_points_done = True
-        if self.matrix.dtype == np.float32:
+        if self.single:
             self._widen()
         K = self._values[:n, :n]
         fixed = (K, s.linear[:n], s.width[:n], s.upper[:n], s.lower[:n])
@@ -290,3 +287,44 @@ class WholeMatrixSMO(SMO):
             self.recompute()
             self._look()
         return f"the gap has not halved in {_STALLED:,} steps"
+
+
+def float32_gap_bound(length: Any, exposed: Any) -> Any:
+    """Return what float32 kernel values could hide of a gap, at worst.
+
+    Rounding moves f(x_i) by about its unit times |x_i| (in feature space) times `length`, the root of the sum of
+    (b_j |x_j|)^2; each free coefficient leaves about half its box times that in the gap: `exposed` is the sum of these
+    boxes, each times |x_i|.
+    """
+    return _ROUNDING * length * exposed / 2
+
+
+def measured_float32_gap(
+    problem: SVMDual, b: np.ndarray, values: np.ndarray, free: np.ndarray, box: np.ndarray
+) -> float:
+    """Return what float32 does hide of a gap: measured on some free points, whose f is computed again in float64.
+
+    Parameters
+    ----------
+    problem, b
+        The problem and its coefficients.
+    values
+        f at its points, without the offset, as the solver knows them.
+    free, box
+        Which coefficients are free, and how large their boxes are.
+    """
+    some = np.flatnonzero(free)
+    if not some.size:
+        return 0.0  # at a bound, a small error of f changes nothing
+    some = some[np.unique(np.linspace(0, len(some) - 1, _SAMPLE).astype(np.intp))]
+    support = np.flatnonzero(b)
+    points, gram = problem.points(), problem.gram
+    left = points.take(some)
+
+    def part(chosen: np.ndarray) -> np.ndarray:
+        return np.asarray(gram.on(left, points.take(chosen)).matvec(b[chosen]))
+
+    # So few at a time that no centre is looked for: moving all points to one in float64 would cost more than the sums.
+    parts = run(part, [support[i : i + _PART] for i in range(0, len(support), _PART)])
+    error = np.abs(sum(parts) - values[some]).mean()
+    return 2.0 * float(error) * float(box[free].sum()) / 2

@@ -17,12 +17,12 @@ import numpy as np
 
 from mercer import _core
 from mercer.certify import Certificate
+from mercer.gram.kept import give_back, scratch
 from mercer.machine.threads import cores, held_blas, run
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
-from mercer.solvers.dual.matrix import FLOAT32_SHARE, float32_gap_bound, give_back, measured_float32_gap, scratch
 from mercer.solvers.dual.problem import WHOLE, Solution, SVMDual, method, whole_item
-from mercer.solvers.dual.smo import WholeMatrixSMO
+from mercer.solvers.dual.smo import FLOAT32_SHARE, WholeMatrixSMO, float32_gap_bound, measured_float32_gap
 from mercer.solvers.run import Row
 
 _ONE_THREAD = 300_000  # kernel values below which a second thread costs more than it brings

@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 
 from mercer.certify import Certificate
 from mercer.gram import Gram, parameter_gradient
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import Kernel
 from mercer.machine.threads import one_thread_each, run, within_limit
 from mercer.points import Points
@@ -125,7 +125,9 @@ class Evidence:
             self._share, self._hidden = times * LEAST, hidden and times > 0
             return self.factored
         shift = np.broadcast_to(np.asarray(noise, dtype=np.float64), n)
-        raise np.linalg.LinAlgError(diagnose(Products(Gram(kernel, self.points)), shift).replace("alpha", "the noise"))
+        raise np.linalg.LinAlgError(
+            diagnose(KernelMatrix(Gram(kernel, self.points)), shift).replace("alpha", "the noise")
+        )
 
     def _factored(self, L: np.ndarray, jitter: float) -> Factored:
         A, _ = lapack.dpotrs(L, self.Y, lower=1)

@@ -12,7 +12,7 @@ from scipy.linalg import blas, cho_factor
 from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.kernels import Kernel
 from mercer.points import Points
 from mercer.solvers.control import Control
@@ -219,11 +219,11 @@ class LowRank:
     def of(cls, gram: Gram, shift: float | np.ndarray, most: int) -> LowRank | None:
         """Return the kernel matrix as one of rank at most `most`; None where too much would be left out."""
         least = float(np.min(shift))
-        products = Products(gram)
+        matrix = KernelMatrix(gram)
         goal = _TRACE_LEFT * least
-        if most < 1 or goal < rounding(products):
+        if most < 1 or goal < rounding(matrix):
             return None
-        factor, floor = PivotedCholesky(products, most), _FIRST_FLOOR * goal
+        factor, floor = PivotedCholesky(matrix, most), _FIRST_FLOOR * goal
         while factor.trace > goal:
             block = max(_BLOCK, factor.rank)
             pivots, L = factor.largest_pivots(block, floor)
@@ -232,7 +232,7 @@ class LowRank:
             if len(pivots):
                 factor.append(pivots, L)
             elif (
-                floor <= factor.least_pivot or floor * products.n < goal
+                floor <= factor.least_pivot or floor * matrix.n < goal
             ):  # smaller ones are rounding, or no longer matter
                 return None
             if len(pivots) < block // 8:
@@ -242,8 +242,8 @@ class LowRank:
         at = factor.pivots
         root = np.asfortranarray(np.tril(factor.R[:, at].T))
         inner = np.eye(len(at))
-        weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), products.n))
-        for i in range(0, products.n, _CHUNK):
+        weight = 1.0 / np.sqrt(np.broadcast_to(np.asarray(shift, dtype=np.float64), matrix.n))
+        for i in range(0, matrix.n, _CHUNK):
             part = factor.R[:, i : i + _CHUNK] * weight[i : i + _CHUNK]
             inner += part @ part.T
         inner = np.asfortranarray(cho_factor(inner, lower=True, overwrite_a=True, check_finite=False)[0])

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.representer.problem import EPS, Task
 from mercer.solvers.systems.cg import Indefinite, iterate
@@ -108,14 +108,14 @@ class Directions:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the solution in the active rows, 0 elsewhere, and K times it."""
         systems = self.systems
-        if systems.method == "cg" and (forcing >= ROUGH or model is not None) and systems.products.single:
+        if systems.method == "cg" and (forcing >= ROUGH or model is not None) and systems.matrix.single:
             rough = self._rough(shift, right, forcing, model)
             if rough is not None:
                 return rough
         rows = None if active.all() else np.flatnonzero(active)
         answer = systems.solve(shift[active], right[active], rows=rows, tol=forcing)
         if systems.method == "cg" and 8 * len(right) ** 2 <= systems.gram.budget // 2:
-            part = systems.products if rows is None else systems.products.take(rows)
+            part = systems.matrix if rows is None else systems.matrix.take(rows)
             if systems.preconditioners.dearer_than_a_factor(part, answer.iterations, answer.precision == "float32"):
                 systems.method = "cholesky"
         solution = np.zeros_like(right)
@@ -132,9 +132,9 @@ class Directions:
             preconditioner = systems.preconditioners.choose(smallest, max(asked, ROUGH), True)
         forcing = EPS if model is not None else asked
         active = np.isfinite(shift)
-        few = not systems.products.kept and active.mean() <= _ACTIVE_SHARE
+        few = not systems.matrix.kept and active.mean() <= _ACTIVE_SHARE
         rows = np.flatnonzero(active) if few else np.arange(len(shift))
-        part, active = systems.products.take(rows), active[rows]
+        part, active = systems.matrix.take(rows), active[rows]
         finite = np.where(active, shift[rows], 0.0)[:, None]
         A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
         steps = 0
@@ -165,8 +165,8 @@ class Directions:
         if not len(columns):
             return np.zeros_like(right), np.zeros_like(right)
         with one_thread_each(), systems.in_16_bits(smallest):
-            part.use_coarse = systems.products.use_coarse
-            left = np.maximum(preconditioner.left, 10 * rounding(systems.products))
+            part.use_coarse = systems.matrix.use_coarse
+            left = np.maximum(preconditioner.left, 10 * rounding(systems.matrix))
             inverse = preconditioner.inverse(shift + left, rows if few else None, _DIAGONAL_SLACK)
             try:
                 stopped = iterate(
@@ -194,7 +194,7 @@ class Directions:
         return None if missed else (A, K_A)
 
     def _everywhere(
-        self, part: Products, rows: np.ndarray, parts: list[np.ndarray], images: list[np.ndarray]
+        self, part: KernelMatrix, rows: np.ndarray, parts: list[np.ndarray], images: list[np.ndarray]
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return vectors that are 0 beyond some rows, and their products with K, in all rows."""
         n = len(self.diagonal)

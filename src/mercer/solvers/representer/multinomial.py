@@ -63,7 +63,7 @@ class Multinomial:
         self.lengths = np.sqrt(np.abs(np.asarray(self.systems.gram.diag(), dtype=np.float64)))
         self.size = float(self.lengths.max()) ** 2
         self.rank = rank_for(n, k)
-        self._factor = PivotedCholesky(self.systems.products, min(n, max(self.rank, _MOST_ROWS // k)))
+        self._factor = PivotedCholesky(self.systems.matrix, min(n, max(self.rank, _MOST_ROWS // k)))
         self._low: np.ndarray | None = None
         self.forcing = 0.1
 

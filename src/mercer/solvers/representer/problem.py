@@ -115,8 +115,8 @@ def _check_targets(y: np.ndarray, target: str, loss: Any) -> None:
 def hold_few(systems: Systems) -> None:
     """Compute the kernel values of few points once, in float64, and keep them."""
     n = systems.gram.shape[0]
-    if systems.products.held is None and n <= _HELD_POINTS and 24 * n * n <= systems.gram.budget:
-        systems.products.hold(np.float64)
+    if systems.matrix.held is None and n <= _HELD_POINTS and 24 * n * n <= systems.gram.budget:
+        systems.matrix.hold(np.float64)
 
 
 def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mercer.certify import Stop
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 
 _ROUND_RESIDUAL = 7e-4  # that one round in float32 aims at, in units of the residual at its start
 _STALLED = 0.5  # a round that leaves more than this of the residual has met rounding errors
@@ -165,7 +165,7 @@ def iterate(
 
 
 def refine(
-    products: Products,
+    matrix: KernelMatrix,
     shift: np.ndarray,
     Y: np.ndarray,
     course: Refinement,
@@ -177,7 +177,7 @@ def refine(
 
     Parameters
     ----------
-    products
+    matrix
         K.
     shift
         (n, k), one column for each of Y.
@@ -201,7 +201,7 @@ def refine(
     size = np.where(size > 0, size, 1.0)
     tol = np.broadcast_to(tol, size.shape)
     rough: Precondition | None = None
-    R = Y - _times(products, shift, course.A, False) if course.A.any() else Y.copy()
+    R = Y - _times(matrix, shift, course.A, False) if course.A.any() else Y.copy()
     course.residual, course.rest = np.linalg.norm(R, axis=0) / size, R
     worst, stalls = math.inf, 0
     while True:
@@ -210,8 +210,8 @@ def refine(
             return Stop.CONVERGED
         now = float((course.residual / tol).max())
         if now > _STALLED * worst:
-            if products.use_coarse:
-                products.use_coarse = False
+            if matrix.use_coarse:
+                matrix.use_coarse = False
             else:
                 if not course.single:
                     stalls += 1
@@ -230,7 +230,7 @@ def refine(
 
         def multiply(V: np.ndarray, active: np.ndarray, single: bool = single) -> np.ndarray:
             course.iterations += 1
-            return _times(products, shift[:, active], V, single)
+            return _times(matrix, shift[:, active], V, single)
 
         def look(lengths: np.ndarray, active: np.ndarray) -> str | None:
             return watch(course.iterations, lengths / size[active], active)
@@ -243,16 +243,16 @@ def refine(
             if not single:
                 raise
             course.A[:] = kept
-            if products.use_coarse:
-                products.use_coarse = False
+            if matrix.use_coarse:
+                matrix.use_coarse = False
             else:
                 course.single, rough = False, None
-        R = Y - _times(products, shift, course.A, False)
+        R = Y - _times(matrix, shift, course.A, False)
         residual = np.linalg.norm(R, axis=0) / size
         if not (residual <= 2.0 * course.residual).all():  # also where it is no number
             worse = ~(residual <= 2.0 * course.residual)
             course.A[:, worse] = kept[:, worse]
-            R = Y - _times(products, shift, course.A, False)
+            R = Y - _times(matrix, shift, course.A, False)
             residual = np.linalg.norm(R, axis=0) / size
         course.residual, course.rest = residual, R
         if stopped not in (None, "stalled"):
@@ -260,8 +260,8 @@ def refine(
             return Stop.CONVERGED if (residual <= tol).all() else str(stopped)
 
 
-def _times(products: Products, shift: np.ndarray, V: np.ndarray, single: bool) -> np.ndarray:
-    return products(V, single) + shift * V
+def _times(matrix: KernelMatrix, shift: np.ndarray, V: np.ndarray, single: bool) -> np.ndarray:
+    return matrix(V, single) + shift * V
 
 
 # -- linear systems that differ by a multiple of the identity: one Krylov space serves all of them --------

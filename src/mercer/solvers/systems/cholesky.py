@@ -12,7 +12,7 @@ from scipy.linalg import blas, eigh, lapack
 from mercer.certify import Stop
 from mercer.gram import Gram
 from mercer.gram.eigenpairs import lanczos
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.cg import Answer, Indefinite, Refinement, Watch, refine
 
 SINGLE = 1_500  # points from which on a factor in float32 with corrections is cheaper than one in float64
@@ -75,7 +75,13 @@ class Factors:
         self._memory: np.ndarray | None = None
 
     def solve(
-        self, products: Products, shift: np.ndarray, Y: np.ndarray, tol: np.ndarray, watch: Watch, strict: bool = False
+        self,
+        matrix: KernelMatrix,
+        shift: np.ndarray,
+        Y: np.ndarray,
+        tol: np.ndarray,
+        watch: Watch,
+        strict: bool = False,
     ) -> Answer:
         """Return A with (K + diag(shift)) A = Y.
 
@@ -86,50 +92,50 @@ class Factors:
         strict
             Whether to raise `Singular` rather than to take the solution of least norm.
         """
-        m, known, factor = products.n, self._of, self.last
-        if not (_same(known[0], products.rows) and np.array_equal(known[1], shift)):
+        m, known, factor = matrix.n, self._of, self.last
+        if not (_same(known[0], matrix.rows) and np.array_equal(known[1], shift)):
             factor = None
-        self.last, self._of = None, (products.rows, shift.copy())
-        mean = float((products.diagonal() + shift).mean())
-        single = products.single and m >= SINGLE and shift.min() >= 20 * np.sqrt(m) * 6e-8 * mean
+        self.last, self._of = None, (matrix.rows, shift.copy())
+        mean = float((matrix.diagonal() + shift).mean())
+        single = matrix.single and m >= SINGLE and shift.min() >= 20 * np.sqrt(m) * 6e-8 * mean
         if single if factor is None else factor.values.dtype == np.float32:
 
             def few(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
                 return "slow" if iterations > _CORRECTIONS else watch(iterations, residual, columns)
 
             with suppress(np.linalg.LinAlgError):
-                factor = factor or factorise(products, shift, self._matrix(m, np.float32))
-                answer = _corrected(factor, products, shift, Y, tol, few)
+                factor = factor or factorise(matrix, shift, self._matrix(m, np.float32))
+                answer = _corrected(factor, matrix, shift, Y, tol, few)
                 if answer.stopped != "slow":
                     self.last = factor
                     return replace(answer, precision="float32")
             factor = None
         if factor is None:
-            small = 1e3 * rounding(products)
+            small = 1e3 * rounding(matrix)
             try:
-                factor = factorise(products, shift, self._matrix(m, np.float64))
+                factor = factorise(matrix, shift, self._matrix(m, np.float64))
                 singular = shift.min() <= small and factor.condition() < m * np.finfo(float).eps
             except np.linalg.LinAlgError:
                 if shift.min() > small:
-                    raise np.linalg.LinAlgError(diagnose(products, shift)) from None
+                    raise np.linalg.LinAlgError(diagnose(matrix, shift)) from None
                 singular = True
             if singular:
                 if strict:
                     raise Singular
-                return self._least_norm(products, shift, Y)
+                return self._least_norm(matrix, shift, Y)
         assert factor is not None
-        answer = _corrected(factor, products, shift, Y, tol, watch)
+        answer = _corrected(factor, matrix, shift, Y, tol, watch)
         self.last = factor
         return answer
 
-    def _least_norm(self, products: Products, shift: np.ndarray, Y: np.ndarray) -> Answer:
-        if products.n > _EIGEN_POINTS:
-            raise np.linalg.LinAlgError(diagnose(products, shift))
-        vectors, values = truncated(products, shift, self._matrix(products.n, np.float64))
+    def _least_norm(self, matrix: KernelMatrix, shift: np.ndarray, Y: np.ndarray) -> Answer:
+        if matrix.n > _EIGEN_POINTS:
+            raise np.linalg.LinAlgError(diagnose(matrix, shift))
+        vectors, values = truncated(matrix, shift, self._matrix(matrix.n, np.float64))
         A = vectors @ ((vectors.T @ Y) / values[:, None])
-        rest = Y - products(A) - shift[:, None] * A
+        rest = Y - matrix(A) - shift[:, None] * A
         A += vectors @ ((vectors.T @ rest) / values[:, None])
-        KA = products(A)
+        KA = matrix(A)
         residual = np.linalg.norm(Y - KA - shift[:, None] * A, axis=0) / np.maximum(np.linalg.norm(Y, axis=0), 1e-300)
         return Answer(A, residual, product=KA)
 
@@ -149,13 +155,13 @@ def _same(rows: np.ndarray | None, others: np.ndarray | None) -> bool:
 
 
 def _corrected(
-    factor: Factor, products: Products, shift: np.ndarray, Y: np.ndarray, tol: np.ndarray, watch: Watch
+    factor: Factor, matrix: KernelMatrix, shift: np.ndarray, Y: np.ndarray, tol: np.ndarray, watch: Watch
 ) -> Answer:
     """Solve with a factor, and remove what rounding has left: the factor is an almost perfect preconditioner."""
     course = Refinement(factor.solve(Y), np.full(Y.shape[1], np.inf), 1, single=False)
     S = np.broadcast_to(shift[:, None], Y.shape)
     try:
-        stopped = refine(products, S, Y, course, tol, lambda _: lambda V, _: factor.solve(V), watch)
+        stopped = refine(matrix, S, Y, course, tol, lambda _: lambda V, _: factor.solve(V), watch)
     except Indefinite:
         stopped = Stop.rounding("the residual falls no further")
     if stopped.startswith(Stop.ROUNDING) and factor.values.dtype == np.float32:
@@ -230,12 +236,12 @@ def inverse_of_product(L: np.ndarray) -> None:
         L[here, : here.stop] = L[i:, here].T @ L[i:, : here.stop]
 
 
-def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray) -> Factor:
+def factorise(matrix: KernelMatrix, shift: np.ndarray, buffer: np.ndarray) -> Factor:
     """Return the Cholesky factor of K + diag(shift), computed in place.
 
     Parameters
     ----------
-    products
+    matrix
         K.
     shift
         One number per point.
@@ -247,7 +253,7 @@ def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray) -> Fact
     numpy.linalg.LinAlgError
         Where there is none.
     """
-    products.dense(buffer)
+    matrix.dense(buffer)
     buffer.flat[:: len(buffer) + 1] += shift
     norm = float(lapack.dlange("1", buffer.T)) if buffer.dtype == np.float64 else 0.0
     if not cholesky(buffer.T):
@@ -255,18 +261,18 @@ def factorise(products: Products, shift: np.ndarray, buffer: np.ndarray) -> Fact
     return Factor(buffer.T, norm)
 
 
-def rounding(products: Products) -> float:
+def rounding(matrix: KernelMatrix) -> float:
     """Return how large an eigenvalue rounding errors alone can make, or unmake."""
-    diagonal = np.abs(products.diagonal())
+    diagonal = np.abs(matrix.diagonal())
     return float(np.finfo(np.float64).eps * max(diagonal.sum(), len(diagonal) * 1e-300))
 
 
-def truncated(products: Products, shift: np.ndarray, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def truncated(matrix: KernelMatrix, shift: np.ndarray, buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the eigenvectors and eigenvalues of K + diag(shift) that are more than rounding.
 
     They give the solution of least norm among all that leave the smallest residual.
     """
-    products.dense(buffer)
+    matrix.dense(buffer)
     buffer.flat[:: len(buffer) + 1] += shift
     values, vectors, floor = eigenpairs(buffer)
     kept = values > floor
@@ -288,19 +294,19 @@ def eigenpairs(M: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     return values, vectors, floor
 
 
-def diagnose(products: Products, shift: np.ndarray) -> str:
+def diagnose(matrix: KernelMatrix, shift: np.ndarray) -> str:
     """Return, in a sentence, why K + diag(shift) is not positive definite."""
-    ends = lanczos(lambda v: products(v[:, None])[:, 0] + shift * v, products.n, steps=min(products.n, 40))
-    if ends.smallest < -1e3 * rounding(products):
+    ends = lanczos(lambda v: matrix(v[:, None])[:, 0] + shift * v, matrix.n, steps=min(matrix.n, 40))
+    if ends.smallest < -1e3 * rounding(matrix):
         return _not_positive(ends.smallest, ends.largest)
-    first = equal_rows(products)
-    again = np.flatnonzero(first != np.arange(products.n)) if first is not None else np.empty(0, np.intp)
+    first = equal_rows(matrix)
+    again = np.flatnonzero(first != np.arange(matrix.n)) if first is not None else np.empty(0, np.intp)
     why = "the kernel has less than full rank on these points"
     if first is not None and again.size:
         why += f", of which {first[again[0]]} and {again[0]} are equal"
     return (
         f"K + shift is singular to rounding (eigenvalues up to {ends.largest:.2g}, shift {float(shift.min()):.2g}): "
-        f"{why}. Raise alpha to {1e3 * rounding(products):.1g} or more, or drop repeated points."
+        f"{why}. Raise alpha to {1e3 * rounding(matrix):.1g} or more, or drop repeated points."
     )
 
 
@@ -313,9 +319,9 @@ def _not_positive(smallest: float, largest: float) -> str:
     )
 
 
-def equal_rows(products: Products) -> np.ndarray | None:
+def equal_rows(matrix: KernelMatrix) -> np.ndarray | None:
     """Return for each point the number of the first one that is equal to it; None where points cannot be compared."""
-    points = products.points(False)
+    points = matrix.points(False)
     if not points.numeric or not isinstance(points.vectors, np.ndarray):
         return None
     _, first, inverse = np.unique(points.vectors, axis=0, return_index=True, return_inverse=True)

@@ -9,7 +9,7 @@ from scipy.linalg import solve, svd
 
 from mercer.features.combine import exact_features
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.cholesky import eigenpairs
 
 _FEATURES_PER_POINT = 2  # at most
@@ -80,7 +80,7 @@ class FeatureSpace:
         return cls(w, intercept, U[:, kept], s[kept] ** 2, lengths, Phi=Phi)
 
     @classmethod
-    def of_matrix(cls, products: Products, w: np.ndarray, intercept: bool = False) -> FeatureSpace | None:
+    def of_matrix(cls, matrix: KernelMatrix, w: np.ndarray, intercept: bool = False) -> FeatureSpace | None:
         """Return the space of the eigenvectors of K; None for too many points.
 
         Raises
@@ -88,10 +88,10 @@ class FeatureSpace:
         numpy.linalg.LinAlgError
             Where an eigenvalue is negative beyond rounding.
         """
-        n = products.n
-        if n > _EIGEN_POINTS or 3 * 8 * n * n > products.gram.budget:
+        n = matrix.n
+        if n > _EIGEN_POINTS or 3 * 8 * n * n > matrix.gram.budget:
             return None
-        K = products.dense(np.empty((n, n)))
+        K = matrix.dense(np.empty((n, n)))
         root = np.sqrt(w)
         K *= root
         K *= root[:, None]
@@ -101,7 +101,7 @@ class FeatureSpace:
             side = np.outer(Kq - 0.5 * (q @ Kq) * q, q)
             K -= side + side.T
         values, U, floor = eigenpairs(K)
-        return cls(w, intercept, U, values, np.abs(products.diagonal()), floor)
+        return cls(w, intercept, U, values, np.abs(matrix.diagonal()), floor)
 
     def solve(self, Y: np.ndarray, alpha: float) -> Parts:
         """Return the solution for the columns of Y."""

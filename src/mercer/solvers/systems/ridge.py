@@ -184,7 +184,7 @@ class _Ridge:
         n = len(self.w)
         some = np.unique(np.linspace(0, n - 1, 16).astype(np.intp))
         yield from (self.Y, self.alpha, self.w, np.array([self.problem.intercept]))
-        yield self.systems.products.values(some, some, False)
+        yield self.systems.matrix.block(some, some, False)
 
     def _watch(self, iterations: int, residual: np.ndarray, columns: np.ndarray, A: np.ndarray) -> str | None:
         run, m = self.progress, len(self.alpha)
@@ -256,10 +256,10 @@ class _Ridge:
     # -- systems that are singular to rounding ----------------------------------------------------------
 
     def _space(self) -> FeatureSpace:
-        gram, products, where = self.problem.gram, self.systems.products, (self.w, self.problem.intercept)
-        space = FeatureSpace.of_features(gram, *where) or FeatureSpace.of_matrix(products, *where)
+        gram, matrix, where = self.problem.gram, self.systems.matrix, (self.w, self.problem.intercept)
+        space = FeatureSpace.of_features(gram, *where) or FeatureSpace.of_matrix(matrix, *where)
         if space is None:
-            raise np.linalg.LinAlgError(diagnose(products, self.alpha.min() / self.w))
+            raise np.linalg.LinAlgError(diagnose(matrix, self.alpha.min() / self.w))
         return space
 
     def _in_features(self, space: FeatureSpace) -> RidgeSolution:
@@ -309,14 +309,14 @@ class _Ridge:
         elif self.alpha.any():
             text += f" Its relative gap is {relative:.2g}, and its relative residual {residual:.2g}."
         if relative > tol:
-            enough = 1e3 * rounding(self.systems.products)
+            enough = 1e3 * rounding(self.systems.matrix)
             text += f" Raise alpha to {enough:.1g} or more for the gap of {tol:g} that was asked."
         return text
 
     def _cause(self, space: FeatureSpace) -> str:
         """Return why targets are missed: equal points that have different ones, or else the rank."""
         Y, w = self.Y, self.w[:, None]
-        first = equal_rows(self.systems.products)
+        first = equal_rows(self.systems.matrix)
         if first is None:
             return f"the kernel has rank {space.rank} here"
         means = np.zeros(Y.shape)
@@ -363,7 +363,7 @@ class _Ridge:
         residual = np.linalg.norm(rest, axis=0) / np.where(self.length > 0, self.length, 1.0)
         # Rounding leaves this much of a residual that is 0, and its square of a gap: |x_i| times the root of the sum
         # of (a_j |x_j|)^2, in feature space. What is more than `most` is no excuse for a gap: it may hide one.
-        lengths = self.systems.products.diagonal().clip(min=0.0)
+        lengths = self.systems.matrix.diagonal().clip(min=0.0)
         moved = np.sqrt(lengths[:, None] * np.einsum("i,ij->j", lengths, a**2))
         floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
         most = 0.5 * _ROUNDING_RESIDUAL**2 * np.einsum("i,ij->j", w, Y**2)

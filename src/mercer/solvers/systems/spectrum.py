@@ -10,7 +10,7 @@ from scipy.linalg import eigh, eigvalsh_tridiagonal, lapack, qr, solve, svd
 from mercer import _core
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.machine.threads import cores, one_thread_each, run
 from mercer.solvers.control import check_vector
 from mercer.solvers.systems.cholesky import rounding
@@ -74,13 +74,13 @@ class Spectrum:
         if not ((self.w > 0) & np.isfinite(self.w)).all():
             raise ValueError(f"weights must be positive and finite; the least is {self.w.min():g}. Drop such points.")
         self._root = np.sqrt(self.w)[:, None]
-        self._products = Products(gram)
+        self._matrix = KernelMatrix(gram)
         self._eigen: tuple[np.ndarray, np.ndarray] | None = None
         self._form: Tridiagonal | None = None
         self._space: FeatureSpace | None = None
-        if least <= 1e3 * rounding(self._products):
+        if least <= 1e3 * rounding(self._matrix):
             self._space = FeatureSpace.of_features(gram, self.w, intercept)
-        self.complete = self._space is not None or not self._by_low_rank(self._products, least)
+        self.complete = self._space is not None or not self._by_low_rank(self._matrix, least)
         self._check(self._eigen[0][[0, -1]] if self._eigen else None)
 
     def _check(self, ends: np.ndarray | None) -> None:
@@ -96,13 +96,13 @@ class Spectrum:
             )
 
     def _weighted(self) -> np.ndarray:
-        n = self._products.n
+        n = self._matrix.n
         self.gram.budget.require(
             3 * 8 * n * n,
             f"a decomposition of the {n} x {n} matrix",
             "raise the budget, or choose alpha by folds of separate fits.",
         )
-        K = self._products.dense(np.empty((n, n)))
+        K = self._matrix.dense(np.empty((n, n)))
         K *= self._root
         K *= self._root.T
         return K
@@ -125,16 +125,16 @@ class Spectrum:
             self._check(np.array([self._form.least, self._form.largest]))
         return self._form
 
-    def _by_low_rank(self, products: Products, least: float) -> bool:
+    def _by_low_rank(self, matrix: KernelMatrix, least: float) -> bool:
         """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
-        n = products.n
+        n = matrix.n
         room = int(self.gram.budget // (3 * 8 * n))  # for its rows, an orthonormal basis, and the vectors
         most = min(n // _POINTS_PER_RANK, room)
         if n < _LOW_RANK_POINTS or not least > 0 or not most:
             return False
         goal = _NEGLIGIBLE * least / float(self.w.max())
         with one_thread_each():
-            factor = PivotedCholesky(products, most)
+            factor = PivotedCholesky(matrix, most)
             while factor.trace > goal and not factor.exhausted:
                 before, r = factor.trace, max(1, factor.rank)
                 factor.grow(min(max(64, r // 2), 512))

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.certify import Stop
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.machine.budget import readable
 from mercer.machine.threads import one_thread_each
 from mercer.solvers.control import Control
@@ -66,10 +66,10 @@ class Systems:
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; it is {method!r}.")
         self.gram, self.control = gram, control
-        self.products = Products(gram)
+        self.matrix = KernelMatrix(gram)
         if control.precision == "float64":
-            self.products.single = False
-        self.preconditioners = Preconditioners(self.products, rank)
+            self.matrix.single = False
+        self.preconditioners = Preconditioners(self.matrix, rank)
         n = gram.shape[0]
         self.automatic = method == "auto"
         self.fits = 8 * n * n <= gram.budget
@@ -84,7 +84,7 @@ class Systems:
             return (
                 f"Cholesky factor of the {n} x {n} matrix, {readable(8 * n * n)}: "
                 + ("few points" if n <= _FACTOR_POINTS else "as asked")
-                + (", in float32 with corrections in float64" if self.products.single and n >= SINGLE else "")
+                + (", in float32 with corrections in float64" if self.matrix.single and n >= SINGLE else "")
             )
         why = "as asked" if not self.automatic else "many points" if self.fits else "a factor exceeds the budget"
         return (
@@ -98,21 +98,21 @@ class Systems:
         beside = 8 * n * n if self.method == "cholesky" else n * n
         for dtype in (np.float64, np.float32):
             if np.dtype(dtype).itemsize * n * n + beside <= self.gram.budget:
-                self.products.hold(dtype)
+                self.matrix.hold(dtype)
                 self.plan += f"; the kernel's values are held in {np.dtype(dtype).name}"
                 return
 
     @contextmanager
     def in_16_bits(self, shift: float) -> Iterator[None]:
         """Let products in float32 take points in 16 bits, where that is faster and does no harm beside such a shift."""
-        products = self.products
-        if products.single and products.held is None and products.coarse is not None:
-            size = float(np.abs(products.diagonal()).max())
-            products.use_coarse = products.coarse.error * size <= _COARSE_ERROR * shift
+        matrix = self.matrix
+        if matrix.single and matrix.held is None and matrix.coarse is not None:
+            size = float(np.abs(matrix.diagonal()).max())
+            matrix.use_coarse = matrix.coarse.error * size <= _COARSE_ERROR * shift
         try:
             yield
         finally:
-            products.use_coarse = False
+            matrix.use_coarse = False
 
     def product(self, V: np.ndarray, precise: bool = False) -> np.ndarray:
         """Return K V in float64, with kernel values in float64 if `precise` and else in whatever is fastest.
@@ -125,8 +125,8 @@ class Systems:
             Whether a certificate depends on it.
         """
         V = np.asarray(V, dtype=np.float64)
-        single = not precise and (self.products.single or self.products.held is not None)
-        return self.products(V.reshape(len(V), -1), single).reshape(V.shape)
+        single = not precise and (self.matrix.single or self.matrix.held is not None)
+        return self.matrix(V.reshape(len(V), -1), single).reshape(V.shape)
 
     def solve(
         self,
@@ -160,8 +160,8 @@ class Systems:
             Whether to raise `Singular` where the matrix is that to rounding, rather than to take the solution of least
             norm.
         """
-        products = self.products.take(rows)
-        m = products.n
+        matrix = self.matrix.take(rows)
+        m = matrix.n
         Y = np.asarray(Y, dtype=np.float64)
         B = Y.reshape(m, -1)
         S = np.asarray(shift, dtype=np.float64)
@@ -173,7 +173,7 @@ class Systems:
         size = np.abs(B).max(axis=0, initial=0.0)
         size = np.where(size > 0, size, 1.0)
         A = np.zeros(B.shape) if start is None else np.asarray(start, dtype=np.float64).reshape(B.shape) / size
-        equation = _Equation(self, products, S, B / size, np.broadcast_to(tol, size.shape), A, size, watch, strict)
+        equation = _Equation(self, matrix, S, B / size, np.broadcast_to(tol, size.shape), A, size, watch, strict)
         try:
             answer = equation.by_factors() if self.method == "cholesky" else equation.by_gradients()
         except KeyboardInterrupt:
@@ -193,7 +193,7 @@ class _Equation:
     """One equation: the points, shifts (m, k), right-hand sides of size 1, tolerances, and the solution so far."""
 
     systems: Systems
-    products: Products
+    matrix: KernelMatrix
     shift: np.ndarray
     Y: np.ndarray
     tol: np.ndarray
@@ -218,7 +218,7 @@ class _Equation:
 
     def interrupted(self) -> Answer:
         """Return the solution so far."""
-        KA, lengths = self.products(self.A), np.linalg.norm(self.Y, axis=0)
+        KA, lengths = self.matrix(self.A), np.linalg.norm(self.Y, axis=0)
         rest = np.linalg.norm(self.Y - KA - self.shift * self.A, axis=0)
         return Answer(self.A, rest / np.where(lengths > 0, lengths, 1.0), 0, Stop.INTERRUPTED, product=KA)
 
@@ -227,7 +227,7 @@ class _Equation:
         residual, KA, answers = np.empty(len(self.size)), np.empty(self.A.shape), []
         for columns in self.groups:
             shift, solve = self.shift[:, columns[0]], self.systems.factors.solve
-            answers.append(solve(self.products, shift, self.Y[:, columns], self.tol[columns], self.watch, self.strict))
+            answers.append(solve(self.matrix, shift, self.Y[:, columns], self.tol[columns], self.watch, self.strict))
         for columns, answer in zip(self.groups, answers, strict=True):
             self.A[:, columns], residual[columns], KA[:, columns] = answer.A, answer.residual, answer.product
         return Answer(
@@ -241,21 +241,21 @@ class _Equation:
 
     def by_gradients(self) -> Answer:
         """Solve by conjugate gradients; by a factor after all where that takes too long."""
-        s, products, least = self.systems, self.products, float(self.shift.min())
-        single = products.single or (products.held is not None and products.held.dtype == np.float32)
+        s, matrix, least = self.systems, self.matrix, float(self.shift.min())
+        single = matrix.single or (matrix.held is not None and matrix.held.dtype == np.float32)
         if single:  # float32 does not help beside a tiny shift
-            single = least / max(float(products.diagonal().mean()), 1e-300) > 1e-6
+            single = least / max(float(matrix.diagonal().mean()), 1e-300) > 1e-6
         course = Refinement(self.A, np.full(len(self.size), np.inf), 0, single)
 
         def watch(iterations: int, residual: np.ndarray, columns: np.ndarray) -> str | None:
             far = s.automatic and s.fits and (residual > 10 * self.tol[columns]).any()
             steps = iterations * (1 + len(columns) / _TWICE_AS_DEAR)
-            slow = far and s.preconditioners.dearer_than_a_factor(products, steps, course.single)
+            slow = far and s.preconditioners.dearer_than_a_factor(matrix, steps, course.single)
             return self.watch(iterations, residual, columns) or ("slow" if slow else None)
 
         with one_thread_each(), s.in_16_bits(least if single else 0.0):
             try:
-                stopped = refine(products, self.shift, self.Y, course, self.tol, self._precondition, watch)
+                stopped = refine(matrix, self.shift, self.Y, course, self.tol, self._precondition, watch)
             except Indefinite:
                 stopped = "indefinite"
         if stopped in ("slow", "indefinite"):
@@ -264,20 +264,20 @@ class _Equation:
                 return self.by_factors()
             if self.strict:
                 raise Singular
-            raise np.linalg.LinAlgError(diagnose(products, self.shift.min(axis=1)))
+            raise np.linalg.LinAlgError(diagnose(matrix, self.shift.min(axis=1)))
         return course.answer(self.shift, self.Y, stopped)
 
     def _precondition(self, single: bool) -> Precondition:
-        s, rows = self.systems, self.products.rows
+        s, rows = self.systems, self.matrix.rows
         preconditioner = s.preconditioners.choose(
             float(self.shift.min()), float(self.tol.min()), single, hold=rows is None, shifts=len(self.groups)
         )
-        floor = max(float(preconditioner.left.mean()), 10 * rounding(s.products))
+        floor = max(float(preconditioner.left.mean()), 10 * rounding(s.matrix))
         ways = []
         for columns in self.groups:
             shift = np.maximum(self.shift[:, columns[0]], floor)
             if rows is not None:
-                everyone = np.full(s.products.n, np.inf)
+                everyone = np.full(s.matrix.n, np.inf)
                 everyone[rows] = shift
                 shift = everyone
             ways.append((columns, preconditioner.inverse(shift, rows)))

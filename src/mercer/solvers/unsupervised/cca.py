@@ -9,7 +9,7 @@ from scipy.linalg import eigh, solve_triangular, svd
 
 from mercer.gram import Gram
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.machine.budget import readable
 from mercer.machine.threads import within_limit
 
@@ -76,18 +76,18 @@ def view(gram: Gram, rank: int | None = None, tol: float = 1e-6, seed: int = 0) 
     True
     """
     n = gram.shape[0]
-    products = Products(gram)
+    matrix = KernelMatrix(gram)
     if rank is None and n <= _DENSE and 48 * n * n <= gram.budget:
-        return _whole(products)
+        return _whole(matrix)
     each = 8 * _BASES * n  # bytes of a direction
     most = min(n, _RANK if rank is None else rank, int(gram.budget // each))
     gram.budget.require(each, f"one row of a factor of {n} points", "raise the budget.")
-    return _low_rank(products, most, tol, seed)
+    return _low_rank(matrix, most, tol, seed)
 
 
-def _whole(products: Products) -> View:
-    n = products.n
-    K = products.dense(np.empty((n, n)))
+def _whole(matrix: KernelMatrix) -> View:
+    n = matrix.n
+    K = matrix.dense(np.empty((n, n)))
     means = K.mean(axis=0)
     size = float(np.abs(K.diagonal()).sum())
     K -= means
@@ -99,9 +99,9 @@ def _whole(products: Products) -> View:
     return View(U, s, None, B, -(means @ B), 0.0, f"all {len(s)} eigenvectors of the {n} x {n} matrix")
 
 
-def _low_rank(products: Products, most: int, tol: float, seed: int) -> View:
-    n = products.n
-    factor = PivotedCholesky(products, most, seed=seed)
+def _low_rank(matrix: KernelMatrix, most: int, tol: float, seed: int) -> View:
+    n = matrix.n
+    factor = PivotedCholesky(matrix, most, seed=seed)
     size, block = factor.trace, max(1, min(_BLOCK, most // 4))
     while factor.trace > tol * size and factor.grow(block):
         pass

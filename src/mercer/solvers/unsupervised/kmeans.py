@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.points import Points
 
 _SLACK = 16 * float(np.finfo(float).eps)  # of the lengths involved, by which a centre must be nearer to win a point
@@ -73,10 +73,10 @@ class Lloyd:
     """
 
     def __init__(self, gram: Gram, clusters: int, weights: np.ndarray) -> None:
-        self.products = Products(gram)
+        self.matrix = KernelMatrix(gram)
         self.n, self.k, self.weights = gram.shape[0], clusters, weights
-        self.products.hold(np.float64)
-        self.own = self.products.diagonal()
+        self.matrix.hold(np.float64)
+        self.own = self.matrix.diagonal()
 
     # -- where to start ---------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class Lloyd:
 
     def from_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the squared distances of all points to some of them."""
-        values = self.products.values(chosen, slice(0, self.n), False).T
+        values = self.matrix.block(chosen, slice(0, self.n), False).T
         found = self.own[:, None] + self.own[chosen] - 2.0 * values
         found[chosen, np.arange(len(chosen))] = 0.0
         return np.asarray(found.clip(min=0.0))
@@ -108,8 +108,8 @@ class Lloyd:
 
     def from_centres(self, centres: Points) -> np.ndarray:
         """Return the squared distances of all points to the images of other ones."""
-        kernel = self.products.gram.kernel
-        values = self.products.exact.against(centres).fill()
+        kernel = self.matrix.gram.kernel
+        values = self.matrix.exact.against(centres).fill()
         found = self.own[:, None] + np.asarray(kernel.diag(centres), dtype=np.float64) - 2.0 * values
         return np.asarray(found.clip(min=0.0))
 
@@ -153,7 +153,7 @@ class Lloyd:
             if inertia - value <= tol * inertia and tol > 0:
                 break
             inertia = value
-        self._sums = self.products(self._Z)  # without the rounding of the updates
+        self._sums = self.matrix(self._Z)  # without the rounding of the updates
         self._average()
         distances = self._distances()
         labels = self._nearest(distances, members)
@@ -166,14 +166,14 @@ class Lloyd:
         Z[np.arange(self.n), members] = self.weights
         change = Z - self._Z
         who = np.flatnonzero(change.any(axis=1))
-        held = self.products.held
+        held = self.matrix.held
         if held is not None and len(who) < self.n:
             self._sums = self._sums + (change[who].T @ held[who]).T
         elif 2 * len(who) < self.n:  # all columns are symmetric, and cost half
-            some = self.products.exact.take(slice(None), who)
+            some = self.matrix.exact.take(slice(None), who)
             self._sums = self._sums + np.asarray(some.matvec(change[who]), dtype=np.float64)
         else:
-            self._sums = self.products(Z)
+            self._sums = self.matrix(Z)
         self._Z = Z
         self._average()
 
@@ -184,7 +184,7 @@ class Lloyd:
         self._U[:, full] = self._Z[:, full] / total[full]
         self._inner[:, full] = self._sums[:, full] / total[full]
         for c in np.flatnonzero(~full):
-            self._inner[:, c] = self.products(self._U[:, [c]])[:, 0]
+            self._inner[:, c] = self.matrix(self._U[:, [c]])[:, 0]
         self._squares = np.einsum("ic,ic->c", self._U, self._inner)
 
     def _distances(self) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 
 from mercer import RBF, Gram, Laplacian, Linear
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.control import Control
 from mercer.solvers.systems.preconditioners.choice import Costs, grow, steps
 from mercer.solvers.systems.system import Systems
@@ -13,9 +13,9 @@ X = np.random.default_rng(0).standard_normal((2000, 6))
 
 
 def rank(kernel, shift, tol=1e-6, most=1000):
-    products = Products(Gram(kernel, X))
-    factor = PivotedCholesky(products, most, True)
-    grow(factor, shift, tol, None, Costs.of(products, True))
+    matrix = KernelMatrix(Gram(kernel, X))
+    factor = PivotedCholesky(matrix, most, True)
+    grow(factor, shift, tol, None, Costs.of(matrix, True))
     return factor.rank
 
 
@@ -34,9 +34,9 @@ def test_the_same_each_time():
 
 
 def test_the_caller_may_name_it():
-    products = Products(Gram(RBF(scale=2.0), X))
-    factor = PivotedCholesky(products, 150, True)
-    grow(factor, 1e9, 1e-6, 150, Costs.of(products, True))
+    matrix = KernelMatrix(Gram(RBF(scale=2.0), X))
+    factor = PivotedCholesky(matrix, 150, True)
+    grow(factor, 1e9, 1e-6, 150, Costs.of(matrix, True))
     assert factor.rank == 150
 
 
@@ -45,11 +45,11 @@ def test_steps_follow_the_condition():
 
 
 def test_holds_the_triangle_for_many_products_only():
-    costs = Costs.of(Products(Gram(RBF(scale=2.0), X, budget="1 GB")), True)
+    costs = Costs.of(KernelMatrix(Gram(RBF(scale=2.0), X, budget="1 GB")), True)
     assert costs.worth_holding(1000)
     assert not costs.worth_holding(3)
-    assert not Costs.of(Products(Gram(RBF(scale=2.0), X, budget="1 MB")), True).worth_holding(1000)
-    assert not Costs.of(Products(Gram(RBF(scale=2.0), X)), False).worth_holding(1000)
+    assert not Costs.of(KernelMatrix(Gram(RBF(scale=2.0), X, budget="1 MB")), True).worth_holding(1000)
+    assert not Costs.of(KernelMatrix(Gram(RBF(scale=2.0), X)), False).worth_holding(1000)
 
 
 def test_a_small_budget_is_spent_on_the_factor():

@@ -5,14 +5,14 @@ import pytest
 
 from mercer import RBF, Gram, Laplacian
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.preconditioners.low_rank import LowRank
 
 X = np.random.default_rng(0).standard_normal((300, 3))
 
 
 def grown(gram, rank, single=False, seed=0):
-    factor = PivotedCholesky(Products(gram), rank, single, seed, spare=8)
+    factor = PivotedCholesky(KernelMatrix(gram), rank, single, seed, spare=8)
     while factor.rank < rank and not factor.exhausted:
         factor.grow(min(40, rank - factor.rank))
     return LowRank(factor)
@@ -39,7 +39,7 @@ def test_preconditions_exactly_what_it_approximates(single, rows):
 def test_grows_between_uses():
     p = grown(Gram(RBF(scale=1.5), X), 30)
     p.inverse(np.full(300, 0.1))
-    p = LowRank(PivotedCholesky(Products(Gram(RBF(scale=1.5), X)), 60, False))
+    p = LowRank(PivotedCholesky(KernelMatrix(Gram(RBF(scale=1.5), X)), 60, False))
     V = np.ones((300, 1))
     for _ in range(3):
         p.factor.grow(20)
@@ -48,7 +48,7 @@ def test_grows_between_uses():
 
 
 def test_no_rank_is_the_diagonal():
-    p = LowRank(PivotedCholesky(Products(Gram(RBF(), X)), 10, False))
+    p = LowRank(PivotedCholesky(KernelMatrix(Gram(RBF(), X)), 10, False))
     assert np.allclose(p.inverse(np.full(300, 4.0))(np.ones((300, 1))), 0.25)
 
 
@@ -81,7 +81,7 @@ def test_points_without_a_finite_shift_take_no_part():
 @pytest.mark.parametrize("single", [True, False])
 def test_only_what_has_changed_is_weighted_again(single):
     rng = np.random.default_rng(4)
-    p = LowRank(PivotedCholesky(Products(Gram(RBF(scale=1.5), X)), 60, single, spare=5))
+    p = LowRank(PivotedCholesky(KernelMatrix(Gram(RBF(scale=1.5), X)), 60, single, spare=5))
     K = Gram(RBF(scale=1.5), X).dense()
     shift, V = rng.uniform(0.1, 2.0, 300), rng.standard_normal((300, 2))
     for change in ("grow", "few", "learn", "many", "none", "off", "grow", "on"):

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import RBF, Gram, KernelMachine, KernelRidge, Polynomial
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.losses import Logistic, SquaredHinge
 from mercer.solvers import Control
 from mercer.solvers.systems.cg import iterate
@@ -23,7 +23,7 @@ def points(n, d=20, seed=0):
 
 
 def factor(X, rows, spare=0):
-    factor = PivotedCholesky(Products(Gram(KERNEL, X)), rows, True, spare=spare)
+    factor = PivotedCholesky(KernelMatrix(Gram(KERNEL, X)), rows, True, spare=spare)
     while factor.rank < rows and not factor.exhausted:
         factor.grow(rows - factor.rank)
     return LowRank(factor)
@@ -148,9 +148,9 @@ def crowded(monkeypatch):
     made = []
 
     class Counted(Neighbours):
-        def __init__(self, low_rank, products):
+        def __init__(self, low_rank, matrix):
             made.append(low_rank)
-            super().__init__(low_rank, products)
+            super().__init__(low_rank, matrix)
 
     monkeypatch.setattr(choice, "Neighbours", Counted)
     return made

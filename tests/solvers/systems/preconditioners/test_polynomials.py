@@ -9,7 +9,7 @@ from numpy.polynomial import hermite_e
 
 from mercer import RBF, Gram, Polynomial
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers import Control
 from mercer.solvers.systems.preconditioners import choice
 from mercer.solvers.systems.preconditioners.low_rank import LowRank
@@ -31,8 +31,8 @@ def points(n, d=20, seed=0):
     return X / np.linalg.norm(X, axis=1)[:, None]
 
 
-def grown(products, rows):
-    factor = PivotedCholesky(products, rows, True)
+def grown(matrix, rows):
+    factor = PivotedCholesky(matrix, rows, True)
     while factor.rank < rows:
         factor.grow(rows - factor.rank)
     return factor
@@ -91,17 +91,17 @@ def test_all_divisors_come_first():
 
 
 def test_an_even_kernel_is_seen_by_even_polynomials():
-    found = Polynomials(Products(Gram(KERNEL, points(6_000))), 100)
+    found = Polynomials(KernelMatrix(Gram(KERNEL, points(6_000))), 100)
     assert {_order(a) for a in found._tree.polynomials} == {0, 2, 4}
     assert 80 < found.rank <= 100
 
 
 def test_a_kernel_of_few_monomials_is_one_of_few_polynomials():
     X = np.random.default_rng(0).normal(size=(5_000, 4))
-    products = Products(Gram(Polynomial(2, 1.0, 0.1), X))
-    found = Polynomials(products, 60)
+    matrix = KernelMatrix(Gram(Polynomial(2, 1.0, 0.1), X))
+    found = Polynomials(matrix, 60)
     assert found.rank == 15
-    factor = PivotedCholesky(products, 60, True)
+    factor = PivotedCholesky(matrix, 60, True)
     replace_rows(factor, found.rank, found.rows)
     K = Polynomial(2, 1.0, 0.1)(X[:300])
     R = factor.R[:, :300].astype(float)
@@ -113,9 +113,9 @@ def test_a_kernel_of_few_monomials_is_one_of_few_polynomials():
 
 
 def test_it_shows_more_than_pivots_of_a_kernel_that_is_spread():
-    products = Products(Gram(KERNEL, points(6_000)))
-    assert Polynomials(products, 300).leaves(grown(products, 300)) < 0.5
-    narrow = Products(Gram(RBF(0.02), points(3_000, 2)))  # and less of one that is anything but a polynomial
+    matrix = KernelMatrix(Gram(KERNEL, points(6_000)))
+    assert Polynomials(matrix, 300).leaves(grown(matrix, 300)) < 0.5
+    narrow = KernelMatrix(Gram(RBF(0.02), points(3_000, 2)))  # and less of one that is anything but a polynomial
     assert Polynomials(narrow, 50).leaves(grown(narrow, 400)) > 0.9
 
 
@@ -132,9 +132,9 @@ HARD = {
 
 @pytest.mark.parametrize("X", HARD.values(), ids=HARD)
 def test_any_points_are_ordinary(X):
-    products = Products(Gram(RBF(1.0), X))
-    found = Polynomials(products, 40)
-    factor = PivotedCholesky(products, 40, True)
+    matrix = KernelMatrix(Gram(RBF(1.0), X))
+    found = Polynomials(matrix, 40)
+    factor = PivotedCholesky(matrix, 40, True)
     replace_rows(factor, found.rank, found.rows)
     refine_leading(factor, factor.matrix, min(found.rank, 16))
     assert np.isfinite(factor.R).all()
@@ -147,7 +147,7 @@ def test_any_points_are_ordinary(X):
 
 def test_no_point_has_more_than_the_kernel_gives_it():
     X = points(500)
-    factor = PivotedCholesky(Products(Gram(KERNEL, X)), 4, True)
+    factor = PivotedCholesky(KernelMatrix(Gram(KERNEL, X)), 4, True)
     long = np.random.default_rng(0).normal(size=(3, 500)).astype(np.float32)
     replace_rows(factor, 3, lambda some: long[:, some])
     squares = (long**2).sum(axis=0)
@@ -160,7 +160,7 @@ def test_no_point_has_more_than_the_kernel_gives_it():
 def test_leading_rows_are_made_exact():
     X = points(800)
     K = KERNEL(X)
-    factor = PivotedCholesky(Products(Gram(KERNEL, X)), 30, True)
+    factor = PivotedCholesky(KernelMatrix(Gram(KERNEL, X)), 30, True)
     rows = (0.2 * np.random.default_rng(0).normal(size=(20, 800)) / math.sqrt(20)).astype(np.float32)
     replace_rows(factor, 20, lambda some: rows[:, some])
     refine_leading(factor, factor.matrix, 6)
@@ -171,7 +171,7 @@ def test_leading_rows_are_made_exact():
 
 def test_inverses_follow_the_rows_that_took_their_place():
     X = points(400)
-    factor = PivotedCholesky(Products(Gram(KERNEL, X)), 30, True)
+    factor = PivotedCholesky(KernelMatrix(Gram(KERNEL, X)), 30, True)
     factor.grow(30)
     V = np.random.default_rng(1).normal(size=(400, 1))
     shift = np.full(400, 0.5)
@@ -212,7 +212,7 @@ def test_equations_take_fewer_steps(crowded, monkeypatch):
     exact = np.linalg.solve(KERNEL(X) + 0.1 * np.eye(4_000), Y)
     for used in (True, False):
         if not used:
-            monkeypatch.setattr(Polynomials, "applies_to", lambda products: False)
+            monkeypatch.setattr(Polynomials, "applies_to", lambda matrix: False)
         answer = Systems(Gram(KERNEL, X, budget="200 MB"), Control(), method="cg").solve(0.1, Y, tol=1e-6)
         assert answer.stopped == "converged"
         np.testing.assert_allclose(answer.A, exact, rtol=1e-3, atol=1e-5)
@@ -224,4 +224,4 @@ def test_sparse_points_have_no_principal_axes(crowded):
     from scipy import sparse
 
     X = sparse.random(3_000, 500, 0.01, random_state=0, format="csr")
-    assert not Polynomials.applies_to(Products(Gram(RBF(1.0), X)))
+    assert not Polynomials.applies_to(KernelMatrix(Gram(RBF(1.0), X)))

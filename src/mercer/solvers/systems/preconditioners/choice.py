@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.solvers.systems.preconditioners.low_rank import Inverse, LowRank
 from mercer.solvers.systems.preconditioners.neighbours import Neighbours
 from mercer.solvers.systems.preconditioners.polynomials import Polynomials, refine_leading, replace_rows
@@ -80,14 +80,14 @@ class Preconditioners:
 
     Parameters
     ----------
-    products
+    matrix
         K; its budget bounds the memory.
     rank
         Of the low-rank part; None to weigh its cost against the products it saves.
     """
 
-    def __init__(self, products: Products, rank: int | None) -> None:
-        self.products, self.rank = products, rank
+    def __init__(self, matrix: KernelMatrix, rank: int | None) -> None:
+        self.matrix, self.rank = matrix, rank
         self.forget()
 
     def forget(self) -> None:
@@ -112,33 +112,33 @@ class Preconditioners:
         shifts
             The number of different D.
         """
-        n, costs = self.products.n, Costs.of(self.products, single)
+        n, costs = self.matrix.n, Costs.of(self.matrix, single)
         if self._low_rank is None or (self._low_rank.factor.single and not single):
             self.forget()
-            room = _rank_within(self.products.gram.budget // 3, n * (4 if single else 8))
+            room = _rank_within(self.matrix.gram.budget // 3, n * (4 if single else 8))
             spare = min(_SPARE_ROWS, room // 8)
             most = self.rank or max(1, min(n, room - spare))
-            self._low_rank = LowRank(PivotedCholesky(self.products, most, single, spare=spare))
+            self._low_rank = LowRank(PivotedCholesky(self.matrix, most, single, spare=spare))
         factor = self._low_rank.factor
         if not self._flat and single and self._crowded:
             rows = min(self.rank or _ROWS_BESIDE_NEIGHBOURS, _ROWS_BESIDE_NEIGHBOURS)
             grow(factor, shift, tol, rows, costs)
-            self._flat = factor.trace >= _FLAT_SPECTRUM * float(self.products.diagonal().sum())
+            self._flat = factor.trace >= _FLAT_SPECTRUM * float(self.matrix.diagonal().sum())
             if self._flat and self._replaced(factor):
                 self._low_rank = LowRank(factor)
         if not self._flat:
             grow(factor, shift, tol, self.rank, costs)
         if hold and single and costs.worth_holding(steps(factor.largest, shift, tol)):
-            self.products.hold_half()
-        if not self._flat or not hold or shifts > 1 or self.products.kept:
+            self.matrix.hold_half()
+        if not self._flat or not hold or shifts > 1 or self.matrix.kept:
             return self._low_rank
         if self._neighbours is None:
-            self._neighbours = Neighbours(self._low_rank, self.products)
+            self._neighbours = Neighbours(self._low_rank, self.matrix)
         return self._neighbours
 
-    def dearer_than_a_factor(self, products: Products, count: float, single: bool) -> bool:
+    def dearer_than_a_factor(self, matrix: KernelMatrix, count: float, single: bool) -> bool:
         """Return whether so many steps of conjugate gradients cost more than a factor: by the model, not by a clock."""
-        costs = Costs.of(products, single)
+        costs = Costs.of(matrix, single)
         chosen = self._neighbours or self._low_rank
         seconds = costs.run(0, count) if chosen is None else chosen.seconds(costs, count)
         return seconds > _FACTOR_PATIENCE * costs.factor()
@@ -146,31 +146,31 @@ class Preconditioners:
     @property
     def description(self) -> str:
         """What it is, for the plan of a fit."""
-        rest = "polynomials and nearest points" if self.products.n >= _POLYNOMIAL_POINTS else "nearest points"
+        rest = "polynomials and nearest points" if self.matrix.n >= _POLYNOMIAL_POINTS else "nearest points"
         more = f", and by {rest} where that leaves much" if self._crowded else ""
         return f"a randomly pivoted Cholesky factor{more}"
 
     @property
     def _crowded(self) -> bool:
         """Whether there are so many points that products with K are what takes the time."""
-        n, budget, rows = self.products.n, self.products.gram.budget, _ROWS_BESIDE_NEIGHBOURS + _SPARE_ROWS
+        n, budget, rows = self.matrix.n, self.matrix.gram.budget, _ROWS_BESIDE_NEIGHBOURS + _SPARE_ROWS
         room = Neighbours.bytes(n, rows) + 4 * n * rows <= _BUDGET_SHARE * budget
-        return n >= _NEIGHBOUR_POINTS and self.products.single and not fits_half(n, budget) and room
+        return n >= _NEIGHBOUR_POINTS and self.matrix.single and not fits_half(n, budget) and room
 
     def _replaced(self, factor: PivotedCholesky) -> bool:
         """Take polynomials in the place of pivots where they show more of the kernel; return whether they do."""
-        n = self.products.n
+        n = self.matrix.n
         fixed = Neighbours.bytes(n, 0)
         each = 4 * n + Neighbours.bytes(n, 1) - fixed
-        room = int((_BUDGET_SHARE * self.products.gram.budget - fixed) // each)
+        room = int((_BUDGET_SHARE * self.matrix.gram.budget - fixed) // each)
         rank = min(self.rank or _MOST_POLYNOMIALS, _MOST_POLYNOMIALS, n // _POINTS_PER_POLYNOMIAL, factor.most, room)
-        if rank < 1 or n < _POLYNOMIAL_POINTS or not Polynomials.applies_to(self.products):
+        if rank < 1 or n < _POLYNOMIAL_POINTS or not Polynomials.applies_to(self.matrix):
             return False
-        polynomials = Polynomials(self.products, rank)
+        polynomials = Polynomials(self.matrix, rank)
         if polynomials.leaves(factor) > _POLYNOMIALS_LEAVE:
             return False
         replace_rows(factor, polynomials.rank, polynomials.rows)
-        refine_leading(factor, self.products, min(polynomials.rank, _EXACT_POLYNOMIALS))
+        refine_leading(factor, self.matrix, min(polynomials.rank, _EXACT_POLYNOMIALS))
         return True
 
 
@@ -191,17 +191,17 @@ class Costs:
     hold: float = 0.0  # computing them
 
     @classmethod
-    def of(cls, products: Products, single: bool) -> Costs:
+    def of(cls, matrix: KernelMatrix, single: bool) -> Costs:
         """Return the costs for a kernel matrix."""
-        n = products.n
-        if products.held is not None:
-            product, column = products.held.itemsize * n * n / _BYTES, 4.0 * n / _BYTES
+        n = matrix.n
+        if matrix.held is not None:
+            product, column = matrix.held.itemsize * n * n / _BYTES, 4.0 * n / _BYTES
         else:
-            points = products.gram.left
+            points = matrix.gram.left
             width = points.width if points.numeric and not sparse.issparse(points.vectors) else 100
-            slower = 0.5 + width / 40 if products.gram.compiled else 100.0
+            slower = 0.5 + width / 40 if matrix.gram.compiled else 100.0
             product, column = slower * n * n / _PAIRS[single], slower * n / _COLUMN_PAIRS[single]
-            if single and products.gram.compiled and fits_half(n, products.gram.budget):
+            if single and matrix.gram.compiled and fits_half(n, matrix.gram.budget):
                 triangle = 2 * n * n
                 return cls(n, single, product, column, triangle / _BAND_BYTES, product + _FRESH * triangle)
         return cls(n, single, product, column)

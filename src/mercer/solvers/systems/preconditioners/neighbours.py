@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.gram import Gram
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.machine.threads import cores, run, shares
 from mercer.solvers.systems.preconditioners.low_rank import Inverse, LowRank, lifted_factor, restricted
 
@@ -41,7 +41,7 @@ class Neighbours:
     ----------
     low_rank
         R, which may grow between uses.
-    products
+    matrix
         K.
     seed
         Of the order.
@@ -49,20 +49,20 @@ class Neighbours:
 
     learns = False  # what products with K would show has been taken from K itself
 
-    def __init__(self, low_rank: LowRank, products: Products, seed: int = 0) -> None:
+    def __init__(self, low_rank: LowRank, matrix: KernelMatrix, seed: int = 0) -> None:
         self.low_rank = low_rank
         rng = np.random.default_rng(seed)
-        groups = list(_groups(products, rng))
+        groups = list(_groups(matrix, rng))
         rng.shuffle(groups)
         self.order = np.concatenate(groups)
         ends = np.cumsum([len(g) for g in groups])
-        compared = products.gram.on(products.points(True).take(self.order), forgiving=True)
+        compared = matrix.gram.on(matrix.points(True).take(self.order), forgiving=True)
         starts = ends - [len(g) for g in groups]
         batches = [range(i, min(i + _BATCH, len(groups))) for i in range(0, len(groups), _BATCH)]
         parts = run(lambda some: _surroundings(compared, [slice(starts[i], ends[i]) for i in some]), batches)
         self.groups = [group for part in parts for group in part]
         self._compared = compared
-        self._R = np.empty((products.n, 0), low_rank.factor.dtype)  # points by rows, in the order of the groups
+        self._R = np.empty((matrix.n, 0), low_rank.factor.dtype)  # points by rows, in the order of the groups
 
     @staticmethod
     def bytes(n: int, rank: int) -> int:
@@ -183,26 +183,26 @@ def _rows(E: np.ndarray, members: int, shift: np.ndarray, damping: float) -> np.
         return np.concatenate([alone, np.zeros((m, len(others)), E.dtype)], axis=1)
 
 
-def _groups(products: Products, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def _groups(matrix: KernelMatrix, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Yield groups of points that are near one another."""
-    pools, stack = [], [np.arange(products.n)]
+    pools, stack = [], [np.arange(matrix.n)]
     while stack:
         some = stack.pop()
         if len(some) <= _POOL:
             pools.append(some)
             continue
         two = rng.choice(some, 2, replace=False)
-        values = products.values(some, two, True)
+        values = matrix.block(some, two, True)
         nearer, half = np.argsort(values[:, 0] - values[:, 1]), len(some) // 2
         stack += [some[nearer[:half]], some[nearer[half:]]]
     seeds = rng.integers(2**32, size=len(pools))
-    for groups in run(lambda i: _cut(products, pools[i], np.random.default_rng(seeds[i])), range(len(pools))):
+    for groups in run(lambda i: _cut(matrix, pools[i], np.random.default_rng(seeds[i])), range(len(pools))):
         yield from groups
 
 
-def _cut(products: Products, pool: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+def _cut(matrix: KernelMatrix, pool: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Cut some points into groups: one at random and those nearest to it, again and again."""
-    values, left, groups = products.values(pool, pool, True), np.arange(len(pool)), []
+    values, left, groups = matrix.block(pool, pool, True), np.arange(len(pool)), []
     while len(left) > _MEMBERS:
         near = np.argpartition(-values[rng.choice(left), left], _MEMBERS - 1)
         groups.append(pool[left[near[:_MEMBERS]]])

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 from mercer.gram.factor import PivotedCholesky
-from mercer.gram.products import Products
+from mercer.gram.matrix import KernelMatrix
 from mercer.machine.threads import one_thread_each, run, shares
 from mercer.solvers.systems.preconditioners.low_rank import VISIBLE
 
@@ -46,7 +46,7 @@ class Polynomials:
 
     Parameters
     ----------
-    products
+    matrix
         The kernel matrix of dense vectors.
     rank
         The number of polynomials.
@@ -59,13 +59,13 @@ class Polynomials:
         Of the approximation: directions of which nothing but noise is seen are left out. The largest come first.
     """
 
-    def __init__(self, products: Products, rank: int, seed: int = 0) -> None:
-        self._products = products
-        n = products.n
+    def __init__(self, matrix: KernelMatrix, rank: int, seed: int = 0) -> None:
+        self._matrix = matrix
+        n = matrix.n
         rng = np.random.default_rng(seed)
         some = np.sort(rng.choice(n, min(n, max(n // 15, 12 * rank)), replace=False))
         self._rest = np.setdiff1d(rng.choice(n, min(n, _COMPARED_POINTS), replace=False), some)
-        X = products.gram.left.vectors[some].astype(np.float64, copy=False)
+        X = matrix.gram.left.vectors[some].astype(np.float64, copy=False)
         self._middle = X.mean(axis=0)
         centred = X - self._middle
         variance, axes = eigh(centred.T @ centred / len(some))
@@ -77,9 +77,9 @@ class Polynomials:
             self._fit(some, rank, rng)
 
     @staticmethod
-    def applies_to(products: Products) -> bool:
+    def applies_to(matrix: KernelMatrix) -> bool:
         """Return whether the points have principal coordinates that are cheap to find."""
-        points = products.gram.left
+        points = matrix.gram.left
         return points.numeric and not sparse.issparse(points.vectors) and points.width <= _WIDEST
 
     def _fit(self, some: np.ndarray, rank: int, rng: np.random.Generator) -> None:
@@ -92,14 +92,14 @@ class Polynomials:
         self._tree = _Tree([a for _, a in _best(logs, weights, rank)], complete=False)
         C, inverse = self._seen(self._tree, some)
         values, vectors = eigh(C)
-        least = _LEAST_EIGENVALUE * float(self._products.diagonal().mean()) / self._products.n
+        least = _LEAST_EIGENVALUE * float(self._matrix.diagonal().mean()) / self._matrix.n
         kept = np.flatnonzero(values > least)[::-1]
         self._rows = ((vectors[:, kept] * np.sqrt(values[kept])).T @ inverse).astype(np.float32)
         self.rank = len(kept)
 
     def _spread(self, at: np.ndarray) -> float:
         """Return the root mean square of k between different points."""
-        values = self._products.values(at, at, True).astype(np.float64)
+        values = self._matrix.block(at, at, True).astype(np.float64)
         np.fill_diagonal(values, 0.0)
         return float(np.sqrt((values**2).sum() / (len(at) * max(len(at) - 1, 1))))
 
@@ -114,7 +114,7 @@ class Polynomials:
         L = cholesky(alike + _ALIKE * np.eye(len(g)), lower=True, check_finite=False)
         inverse = solve_triangular(L, np.eye(len(g)), lower=True, check_finite=False)
         g = np.concatenate(run(lambda c: inverse.astype(g.dtype) @ g[:, c], cols), axis=1)
-        part, diagonal = self._products.take(some), self._products.diagonal()[some]
+        part, diagonal = self._matrix.take(some), self._matrix.diagonal()[some]
 
         def share(columns: slice) -> np.ndarray:
             total = np.zeros((len(g), len(g)))
@@ -130,7 +130,7 @@ class Polynomials:
 
     def _values(self, tree: _Tree, at: np.ndarray | slice) -> np.ndarray:
         """Return the values of polynomials at some points, by number: one row each."""
-        X = self._products.gram.left.vectors[at]
+        X = self._matrix.gram.left.vectors[at]
         chunks = [
             tree.values((X[i : i + _CHUNK] - self._middle) @ self._axes).astype(np.float32)
             for i in range(0, len(X), _CHUNK)
@@ -147,7 +147,7 @@ class Polynomials:
         They sum up to the squares of the eigenvalues that are left, and are taken at points outside the sample.
         """
         at = self._rest
-        K = self._products.values(at, at, True)
+        K = self._matrix.block(at, at, True)
 
         def left(R: np.ndarray) -> float:
             rest = K - R.T @ R
@@ -180,7 +180,7 @@ def replace_rows(factor: PivotedCholesky, rank: int, columns: Callable[[slice], 
     factor.overwrite(rank, cut)
 
 
-def refine_leading(factor: PivotedCholesky, products: Products, count: int) -> None:
+def refine_leading(factor: PivotedCholesky, matrix: KernelMatrix, count: int) -> None:
     r"""Make R'R exact along its first rows, by one product with K.
 
     .. math:: R^T R \leftarrow K W H^{-1} W^T K + (I - K W H^{-1} W^T) R_>^T R_> (I - W H^{-1} W^T K), \qquad
@@ -192,13 +192,13 @@ def refine_leading(factor: PivotedCholesky, products: Products, count: int) -> N
         return
     W = factor.R[:count].T.astype(np.float64)
     W /= np.linalg.norm(W, axis=0)
-    KW = products(W, factor.single)
+    KW = matrix(W, factor.single)
     values, vectors = eigh(W.T @ KW)
     kept = values > VISIBLE * values[-1]
     root = vectors[:, kept] / np.sqrt(values[kept])
     first, others = (KW @ root).T.astype(factor.dtype), factor.R[count:]
     w = (W @ root).astype(factor.dtype)
-    inside = np.sum(run(lambda c: others[:, c] @ w[c], shares(products.n)), axis=0)
+    inside = np.sum(run(lambda c: others[:, c] @ w[c], shares(matrix.n)), axis=0)
     nothing = np.zeros((count - len(first), 1), factor.dtype)
 
     def columns(some: slice) -> np.ndarray:

@@ -1,30 +1,36 @@
-"""Products with the kernel matrix of one set of points, in float32 or float64, computed afresh or from held values."""
+"""The kernel matrix of one set of points as solvers read it: values computed afresh or kept, in both precisions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
 from mercer.gram.gram import Gram, as_numpy, in_double
+from mercer.gram.kept import Bands, Coarse
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import run, shares
-from mercer.points import Bands, Coarse, Points
+from mercer.points import Points
 
 _CHUNK = 4096  # rows that are converted to float64 at a time
 _SAMPLE = 256  # points among which the norm of the error of float32 is measured
 _LOW, _HIGH = 1e-30, 1e30  # values and their sums within these are within the range of float32
 _WIDE_FEATURES = 128  # features from which on computing a value takes longer than reading it from memory
 _BUDGET_PARTS = 3  # one of these parts of the budget may hold the matrix
+_VALUES_AT_ONCE = 1 << 22  # held values that are converted to float64 at a time
+_ROWS_AT_ONCE = 256  # rows that are asked of the cache at a time
 
 
-class Products:
-    """K V for the kernel matrix of some points: streamed, or from values that `hold` or `hold_half` keeps.
+class KernelMatrix:
+    """The kernel matrix of some points as solvers read it: blocks, products, and which values are kept.
 
-    Which values serve a product, a block or the whole is decided here: held ones where they are exact enough; then, for
-    products in float32, a held half, or points rounded to 16 bits; else values computed afresh.
+    Which values serve a product, a block or the whole is decided here: kept ones where they are exact enough (all of
+    them, or for products in float32 one triangle); then, for products in float32, points rounded to 16 bits where the
+    caller puts up with that; else values computed afresh. Those that only Python can compute are asked for by rows,
+    which are kept within the budget. `single` of a method asks for values in float32.
 
     Parameters
     ----------
@@ -33,7 +39,7 @@ class Products:
     rows
         Which points take part; None for all.
     foreign
-        Whether the points may be tensors of another library; their values are never held.
+        Whether the points may be tensors of another library; their values are never kept.
     """
 
     def __init__(self, gram: Gram, rows: np.ndarray | None = None, foreign: bool = False) -> None:
@@ -48,17 +54,19 @@ class Products:
         self.held: np.ndarray | None = None  # of all points
         self._bands: Bands | None = None
         self.use_coarse = False  # whether the caller puts up with the error of `coarse` where it asks for float32
+        self._last: tuple[Any, Any, Any] = (None, None, None)  # rows of a product, the matrix, these points
+        self._buffer = np.empty(0)  # of blocks: fresh memory is dear
 
     @cached_property
     def single(self) -> bool:
         """Whether float32 values are worth having."""
         return self.gram.compiled and self.gram.single_is_enough
 
-    def take(self, rows: np.ndarray | None) -> Products:
-        """Return the products of some of the points."""
+    def take(self, rows: np.ndarray | None) -> KernelMatrix:
+        """Return the matrix of some of the points."""
         if rows is None or (len(rows) == self._all and np.array_equal(rows, np.arange(self._all))):
             return self
-        part = Products(self.gram, rows)
+        part = KernelMatrix(self.gram, rows)
         part.held, part.single = self.held, self.single
         return part
 
@@ -69,7 +77,8 @@ class Products:
 
     def _in(self, single: bool) -> Gram:
         points = self.points(single)
-        return self.gram if points is self.gram.left else self.gram.on(points, None, single)
+        same = points is self.gram.left and not (single and self.gram.compiled)
+        return self.gram if same else self.gram.on(points, None, single)
 
     @cached_property
     def exact(self) -> Gram:
@@ -78,7 +87,7 @@ class Products:
 
     @cached_property
     def rough(self) -> Gram:
-        """The matrix with values in float32, as rough as is forgiven."""
+        """The matrix with values in float32, as rough as is forgiven: what that does is measured by the solvers."""
         return self._in(True)
 
     @cached_property
@@ -88,7 +97,7 @@ class Products:
 
     @property
     def kept(self) -> bool:
-        """Whether values are held: then a product with some of the points is no cheaper than with all."""
+        """Whether values are kept: then a product with some of the points is no cheaper than with all."""
         return self.held is not None or self._bands is not None
 
     def _held_for(self, single: bool) -> np.ndarray | None:
@@ -98,12 +107,26 @@ class Products:
     def _numbers(self, chosen: slice | np.ndarray) -> slice | np.ndarray:
         return chosen if self.rows is None else self.rows[chosen]
 
-    def values(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
+    # -- values -----------------------------------------------------------------------------------------
+
+    def block(self, rows: np.ndarray, cols: slice | np.ndarray, single: bool) -> np.ndarray:
         """Return a block of the matrix."""
         held = self._held_for(single)
         if held is not None:
             return held[self._numbers(rows)][:, self._numbers(cols)]
         return np.asarray((self.rough if single else self.exact).block(rows, cols))
+
+    def square(self, chosen: np.ndarray, single: bool) -> np.ndarray:
+        """Return the values of some points against one another, valid until the next call."""
+        K, held, size = self.rough if single else self.exact, self._held_for(single), len(chosen)
+        if held is not None:
+            numbers = chosen if self.rows is None else self.rows[chosen]
+            return held[np.ix_(numbers, numbers)]
+        if not K.compiled:
+            return np.concatenate([rows[:, chosen] for rows in _cached_rows(K, chosen)])
+        if self._buffer.size < size * size or self._buffer.dtype != K.dtype:
+            self._buffer = np.empty(size * size, K.dtype)
+        return np.asarray(K.take(chosen).fill(self._buffer[: size * size].reshape(size, size)))
 
     def dense(self, out: np.ndarray) -> np.ndarray:
         """Fill `out` with the matrix, in the type that it has."""
@@ -117,6 +140,8 @@ class Products:
     def diagonal(self) -> np.ndarray:
         """Return k(x_i, x_i) in float64."""
         return np.array(self.exact.diag(), dtype=np.float64)
+
+    # -- products ---------------------------------------------------------------------------------------
 
     def __call__(self, V: np.ndarray, single: bool = False) -> np.ndarray:
         """Return K V in float64, for V (n, k) in float64, from kernel values in float32 or float64."""
@@ -138,11 +163,34 @@ class Products:
             return self.coarse.matvec(V)
         return (self.rough if single and self.single else self.exact).product(np.ascontiguousarray(V))
 
+    def columns_product(self, cols: np.ndarray, v: np.ndarray, rows: np.ndarray | None, single: bool) -> np.ndarray:
+        """Return K[rows, cols] v in float64, of few columns; all rows for None."""
+        K, held = self.rough if single else self.exact, self._held_for(single)
+        if held is None and K.compiled:
+            if self._last[0] is not rows or self._last[1] is not K:  # the same rows are asked for many times
+                self._last = rows, K, K.left if rows is None else K.left.take(rows)
+            return K.on(self._last[2], K.left.take(cols), K.forgiving).product(v)
+        # By rows of the symmetric matrix, which are contiguous; sums in float64, some rows at a time.
+        if held is None:
+            parts = _cached_rows(K, cols)
+        else:
+            step = max(1, _VALUES_AT_ONCE // len(held))
+            parts = (held[self._numbers(cols[i : i + step])] for i in range(0, len(cols), step))
+        out, at = np.zeros(self._all if held is not None else self.n), 0
+        for part in parts:
+            out += v[at : at + len(part)] @ part.astype(np.float64, copy=False)
+            at += len(part)
+        if held is not None and self.rows is not None:
+            out = out[self.rows]
+        return out if rows is None else out[rows]
+
     def elsewhere(self, V: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return K V at other points, by number, for V (n, k) at those that take part, from values in float32."""
         K = self.gram.on(self.gram.left.single().take(others), self.points(True), forgiving=True)
         size = _sizes(V)
         return np.asarray(K.product(V / size) * size)
+
+    # -- values that are kept ---------------------------------------------------------------------------
 
     def hold_half(self) -> None:
         """Keep the upper triangle in float32: less to read than there is to compute, for simple kernels too."""
@@ -153,8 +201,14 @@ class Products:
         """Compute all values once and keep them, where they fit the budget."""
         n = self._all
         if n * n * np.dtype(dtype).itemsize <= self.gram.budget:
-            whole = self if self.rows is None else Products(self.gram)
+            whole = self if self.rows is None else KernelMatrix(self.gram)
             self.held = whole.dense(np.empty((n, n), dtype))
+
+
+def _cached_rows(K: Gram, chosen: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield rows of a matrix that only Python can compute, as many at a time as its cache holds."""
+    step = max(1, min(_ROWS_AT_ONCE, len(K.cache.slab)))
+    return (K.rows(chosen[i : i + step]) for i in range(0, len(chosen), step))
 
 
 def _sizes(V: np.ndarray) -> np.ndarray:
@@ -181,7 +235,7 @@ class Symmetric:
     def __init__(self, gram: Gram, center: bool = False, root: np.ndarray | None = None) -> None:
         points = in_double(gram.left)
         self.gram = gram if points is gram.left else Gram(gram.kernel, points, budget=gram.given_budget)
-        self._kernel = Products(self.gram, foreign=True)
+        self._kernel = KernelMatrix(self.gram, foreign=True)
         self.center, self._root = center, root
         self.n = gram.shape[0]
         self._sums: tuple[np.ndarray, bool] | None = None

@@ -1,8 +1,9 @@
-"""Kernel values in other forms: points rounded to 16 bits, one triangle held in float32, rows in a cache."""
+"""Kernel values that are kept, or kept small: 16-bit points, one triangle, rows in a cache, scratch memory."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,9 @@ _BLOCK = 32  # rows of the squares from which the coarse diagonal is read
 _BAND = 256  # rows of held values that lie together in memory
 _STRIP = 2048  # columns of them that are computed at a time
 _LANES = 16  # float32 numbers that the core reads at a time
+_SCRATCH = 16 * 2**20  # bytes of a matrix that a thread keeps from one problem to the next
+
+_local = threading.local()
 
 
 def _fits(points: Points) -> bool:
@@ -305,3 +309,23 @@ class RowCache:
         size = len(self.slab)
         parts = [self.slab[self.slots(index[i : i + size])] for i in range(0, len(index), size)]
         return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else self.slab[:0].copy()
+
+
+def scratch(n: int, dtype: Any) -> np.ndarray | None:
+    """Return this thread's n x n matrix, until it is given back; None where it is in use, or would be large.
+
+    A listener to one fit may start another in the same thread.
+    """
+    size = n * n * np.dtype(dtype).itemsize
+    if size > _SCRATCH or getattr(_local, "lent", False):
+        return None
+    if not hasattr(_local, "memory"):
+        _local.memory = np.empty(_SCRATCH, np.uint8)  # fresh memory is dear; what is not touched costs nothing
+    _local.lent = True
+    return _local.memory[:size].view(dtype).reshape(n, n)
+
+
+def give_back(matrix: np.ndarray | None) -> None:
+    """Let the next problem of this thread have the scratch matrix, if this is it."""
+    if matrix is not None and getattr(_local, "lent", False) and np.may_share_memory(matrix, _local.memory):
+        _local.lent = False

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from cases import each
 from mercer import RBF, Gram, Linear, Polynomial, _core
-from mercer.gram.products import Products
-from mercer.points import Coarse, Comparison, Points, RowCache
-from mercer.points.coarse import whole
+from mercer.gram.kept import Coarse, RowCache, whole
+from mercer.gram.matrix import KernelMatrix
+from mercer.points import Comparison, Points
 
 needs_vnni = pytest.mark.skipif(not _core.has_coarse(), reason="the processor, or MERCER_ISA, lacks AVX-512 VNNI")
 
@@ -195,14 +195,14 @@ def test_vectors_of_the_wrong_shape_or_not_finite():
 def test_products_use_it_when_they_may():
     rng = np.random.default_rng(5)
     X, V = made("plain", rng, 300, 24), rng.standard_normal((300, 2)) * [1e-80, 1e80]
-    products = Products(Gram(Polynomial(3, 1.0, 1.0), X))
+    products = KernelMatrix(Gram(Polynomial(3, 1.0, 1.0), X))
     fine = products(V, single=True)
     products.use_coarse = True
     rough = products(V, single=True)
     assert products.coarse.error < 1e-4
     assert not np.array_equal(fine, rough)
     assert (np.abs(rough - fine).max(axis=0) < 1e-4 * np.abs(fine).max(axis=0)).all()
-    assert np.array_equal(products(V), Products(products.gram)(V))
+    assert np.array_equal(products(V), KernelMatrix(products.gram)(V))
     some = products.take(np.arange(0, 300, 2))
     plain = some(V[::2], single=True)
     some.use_coarse = True
