@@ -9,12 +9,12 @@ import numpy as np
 from array_api_compat import array_namespace, to_device
 from scipy.sparse.linalg import LinearOperator
 
-from mercer.gram.kept import RowCache
 from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.machine.budget import Budget
 from mercer.machine.lazy import cached_property
 from mercer.points import Comparison, Pair, Points
+from mercer.points.kept import RowCache
 
 Rows = slice | int | Any
 

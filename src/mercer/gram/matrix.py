@@ -10,10 +10,10 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from mercer.gram.gram import Gram, as_numpy, in_double
-from mercer.gram.kept import Bands, Coarse
 from mercer.machine.lazy import cached_property
 from mercer.machine.threads import run, shares
 from mercer.points import Points
+from mercer.points.kept import Bands, Coarse
 
 _CHUNK = 4096  # rows that are converted to float64 at a time
 _SAMPLE = 256  # points among which the norm of the error of float32 is measured

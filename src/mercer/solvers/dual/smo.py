@@ -13,9 +13,9 @@ import numpy as np
 
 from mercer import _core
 from mercer.certify import Stop
-from mercer.gram.kept import give_back, scratch
 from mercer.gram.matrix import KernelMatrix
 from mercer.machine.threads import run
+from mercer.points.kept import give_back, scratch
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.problem import Bounds, Method, Solution, State, SVMDual, dot

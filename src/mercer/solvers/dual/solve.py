@@ -17,8 +17,8 @@ import numpy as np
 
 from mercer import _core
 from mercer.certify import Certificate
-from mercer.gram.kept import give_back, scratch
 from mercer.machine.threads import cores, held_blas, run
+from mercer.points.kept import give_back, scratch
 from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.problem import WHOLE, Solution, SVMDual, method, whole_item

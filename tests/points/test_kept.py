@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from cases import each
 from mercer import RBF, Gram, Linear, Polynomial, _core
-from mercer.gram.kept import Coarse, RowCache, whole
 from mercer.gram.matrix import KernelMatrix
 from mercer.points import Comparison, Points
+from mercer.points.kept import Coarse, RowCache, whole
 
 needs_vnni = pytest.mark.skipif(not _core.has_coarse(), reason="the processor, or MERCER_ISA, lacks AVX-512 VNNI")
 
