@@ -131,12 +131,12 @@ class Comparison:
         if self.formula is None or self._extreme:
             return {}
         many = len(self.left) * len(self.right) >= _MANY_PAIRS
-        errors = {
-            path: self._harmless_error(path)
-            for path, sides in self._sides.items()
-            if many or (gain(self.formula, path) > 0 and _any_sparse(*sides))
-        }
-        return {path: error for path, error in errors.items() if error is not None}
+        errors = {}
+        for path, sides in self._sides.items():
+            worth = many or (gain(self.formula, path) > 0 and _any_sparse(*sides))
+            if worth and (error := self._harmless_error(path)) is not None:
+                errors[path] = error
+        return errors
 
     @cached_property
     def _job(self) -> Any:
@@ -144,14 +144,15 @@ class Comparison:
         assert self.formula is not None
         views = self._sides
         program = compile_formula(self.formula, self._extreme, self._derivable(self.formula))
-        operands = [
-            self._sparse_operand(leaf, *views[leaf.path])
-            if _any_sparse(*views[leaf.path])
-            else self._inner_products(leaf, *views[leaf.path])
-            if leaf.kind == "sqdist" and leaf.path in self.inexact
-            else (*self._operand(leaf, *views[leaf.path]), window, None)
-            for leaf, window in zip(program.stats, program.windows, strict=True)
-        ]
+        operands: list[tuple[Any, ...]] = []
+        for leaf, window in zip(program.stats, program.windows, strict=True):
+            sides = views[leaf.path]
+            if _any_sparse(*sides):
+                operands.append(self._sparse_operand(leaf, *sides))
+            elif leaf.kind == "sqdist" and leaf.path in self.inexact:
+                operands.append(self._inner_products(leaf, *sides))
+            else:
+                operands.append((*self._operand(leaf, *sides), window, None))
         rows = [self._vector(views[leaf.path][0].values(leaf.function)) for leaf in program.rows]
         cols = [self._vector(views[leaf.path][1].values(leaf.function)) for leaf in program.cols]
         job = _core.JobFloat32 if self.dtype == np.float32 else _core.JobFloat64
