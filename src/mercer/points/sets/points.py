@@ -39,6 +39,7 @@ class Points:
     (2, 2)
     """
 
+    _about_zero: Centred | None = None
     _centred: tuple[np.ndarray, Centred] | None = None
     _compressed: tuple[Any, Compressed] | None = None
     _numbered: tuple[Points, Points, Points] | None = None
@@ -136,7 +137,7 @@ class Points:
     @property
     def packed(self) -> np.ndarray:
         """The vectors in the layout that the core streams."""
-        return self._about_zero.packed
+        return self.centred(None).packed
 
     @property
     def whole(self) -> Points:
@@ -151,14 +152,12 @@ class Points:
     def centred(self, centre: np.ndarray | None) -> Centred:
         """Return the vectors minus a centre, remembered for 0 (None) and for the last other one asked for."""
         if centre is None:
+            if self._about_zero is None:
+                self._about_zero = self._about(None)
             return self._about_zero
         if self._centred is None or self._centred[0] is not centre:
             self._centred = centre, self._about(centre)
         return self._centred[1]
-
-    @cached_property
-    def _about_zero(self) -> Centred:
-        return self._about(None)
 
     def _about(self, centre: np.ndarray | None) -> Centred:
         return Centred(self.vectors if centre is None else self.vectors - centre)
