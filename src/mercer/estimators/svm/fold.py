@@ -174,8 +174,8 @@ class Fit:
         if not used.size:
             return np.zeros((len(rows), B.shape[1]))
         centres, B = centres[used], B[used]
-        if self.shared is not None:
-            return np.asarray(self.shared.values[np.ix_(rows, centres)] @ B)
+        if self.shared is not None:  # by rows of the symmetric matrix, in which neighbours are near in memory
+            return np.asarray((B.T @ self.shared.values[np.ix_(centres, rows)]).T)
         points = self.data.points
         return np.asarray(Gram(self.kernel, points.take(rows), points.take(centres)).matvec(B))
 
