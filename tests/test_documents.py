@@ -5,12 +5,15 @@ import re
 import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.exists()]
 PAGES = [path for path in PAGES if path.stem not in ("benchmarks", "design", "lab-notes")]  # and none beside a wheel
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LECTURES = sorted((ROOT / "docs" / "lectures").glob("*.py"))
+CATALOGUE = {"K": 11, "F": 5, "M": 16}  # statements of the notes by their numbers; S, the thought experiment, has none
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -30,6 +33,25 @@ def test_examples_run(path, capsys, monkeypatch):
     assert len(sections) > 3
     for section in sections:  # each prints what it has found
         assert re.search(rf"^{section} ", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", LECTURES, ids=lambda p: p.stem)
+def test_lectures_are_true(path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    runpy.run_path(str(path))
+    assert 2 <= len(plt.get_fignums()) <= 3
+    plt.close("all")
+
+
+@pytest.mark.skipif(not LECTURES, reason="there are no lectures beside a wheel")
+def test_lectures_show_the_whole_catalogue():
+    shown = set()
+    for path in LECTURES:
+        last = path.read_text(encoding="utf-8").rstrip().splitlines()[-1]
+        assert last.startswith("# This page shows ")
+        for letter, first, _, end in re.findall(r"([KFMS])(\d*)(-[KFM](\d+))?", last.removeprefix("# This page shows ")):
+            shown |= {f"{letter}{i}" for i in range(int(first), int(end or first) + 1)} if first else {letter}
+    assert shown == {f"{letter}{i + 1}" for letter, count in CATALOGUE.items() for i in range(count)} | {"S"}
 
 
 @pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="there are no benchmarks beside a wheel")

@@ -34,7 +34,9 @@ def with_square(X):
 lifted = FromFeatures(with_square)
 assert np.allclose(lifted(rings), with_square(rings) @ with_square(rings).T)
 straight, flat = SVC(kernel=Linear()).fit(rings, side), SVC(C=math.inf, kernel=lifted).fit(rings, side)
-print(f"right with a line: {straight.score(rings, side):.0%}; with a plane after the lift: {flat.score(rings, side):.0%}")
+print(
+    f"right with a line: {straight.score(rings, side):.0%}; with a plane after the lift: {flat.score(rings, side):.0%}"
+)
 assert straight.score(rings, side) < 0.7
 assert flat.score(rings, side) == 1.0  # C = inf: a plane that separates all points, or an error
 
@@ -58,7 +60,9 @@ with house():
 X = np.random.default_rng(0).normal(size=(60, 2))
 yes = verdict(RBF(scale=1.0), X)
 R = yes.factor
-assert yes.symmetric and yes.psd and yes.smallest > -yes.tolerance
+assert yes.symmetric
+assert yes.psd
+assert yes.smallest > -yes.tolerance
 assert np.allclose(R.T @ R, RBF(scale=1.0)(X))
 print(yes)
 
@@ -71,7 +75,8 @@ three = [[0.0], [0.7], [1.4]]
 no = verdict(near, three)
 a = no.witness
 print(near(three), "witness", a.round(3))
-assert not no.psd and np.isclose(no.smallest, 1 - math.sqrt(2))
+assert not no.psd
+assert np.isclose(no.smallest, 1 - math.sqrt(2))
 assert np.isclose(a @ near(three) @ a, 1 - math.sqrt(2))
 assert np.allclose(np.abs(a), [0.5, math.sqrt(0.5), 0.5])
 
@@ -107,7 +112,8 @@ assert Monomials.count(40, 8) == math.comb(47, 8) == 314_457_495
 assert Monomials.count(40, 3, exact=False) == math.comb(43, 40) == 12_341
 wide = np.random.default_rng(1).normal(size=(5, 40))
 Phi = Monomials(degree=3).fit_transform(wide)
-assert Phi.shape == (5, 12_341) and np.allclose(Phi @ Phi.T, Polynomial(degree=3)(wide))
+assert Phi.shape == (5, 12_341)
+assert np.allclose(Phi @ Phi.T, Polynomial(degree=3)(wide))
 
 with house():
     fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
@@ -115,7 +121,9 @@ with house():
     for d, where in ((5, -1), (40, -1), (400, 6)):
         counts = [Monomials.count(d, int(p), exact=False) for p in degrees[: where + 1 or None]]
         ax.plot(degrees[: len(counts)], counts, "o-", color=BLUE, ms=3.5)
-        ax.annotate(f"{d} variables", (degrees[len(counts) - 1], counts[-1]), (5, 0), textcoords="offset points", va="center")
+        ax.annotate(
+            f"{d} variables", (degrees[len(counts) - 1], counts[-1]), (5, 0), textcoords="offset points", va="center"
+        )
     ax.axhline(40, color=RED)
     ax.annotate("the kernel, 40 variables", (15.4, 40), (0, 3), textcoords="offset points", ha="right", color=RED)
     ax.plot(8, Monomials.count(40, 8, exact=False), "o", ms=9, mfc="none", mec=INK)
@@ -127,9 +135,9 @@ with house():
 # A kernel with infinitely many features
 # --------------------------------------
 # For numbers x and z, :math:`e^{-(x - z)^2} = e^{-x^2} e^{-z^2} \sum_k 2^k x^k z^k / k!`, an inner product of
-# infinitely many features :math:`e^{-x^2} \sqrt{2^k / k!}\, x^k`. Cut at a degree, the map is finite and a little wrong.
-# ``TaylorFeatures`` does it in any small dimension and bounds the error: on :math:`[-1, 1]` degree 10 leaves less than
-# 1e-5, and for 1e-6 it takes degree 12.
+# infinitely many features :math:`e^{-x^2} \sqrt{2^k / k!}\, x^k`. Cut at a degree, the map is finite and a little
+# wrong. ``TaylorFeatures`` does it in any small dimension and bounds the error: on :math:`[-1, 1]` degree 10 leaves
+# less than 1e-5, and for 1e-6 it takes degree 12.
 t = np.linspace(-1, 1, 41)[:, None]
 k = np.arange(11)
 series = np.exp(-(t**2)) * np.sqrt(2.0**k / [math.factorial(j) for j in k]) * t**k
@@ -168,7 +176,8 @@ made = {
 }
 for kernel, values in made.values():
     assert np.allclose(kernel(X), values)
-    assert verdict(kernel, X).psd and kernel.proof().proven
+    assert verdict(kernel, X).psd
+    assert kernel.proof().proven
 
 # %%
 # The last line asked each kernel for its proof: the tree of rules, down to kernels that are known to be such. Here is

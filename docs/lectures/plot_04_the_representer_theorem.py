@@ -23,7 +23,7 @@ import numpy as np
 
 from mercer import RBF, SVC, KernelMachine, KernelRidge, RKHSFunction
 from mercer.losses import Absolute, Ball, Hinge, Huber, LargestErrors, Logistic, Norm, Pinball, Squared, SquaredNorm
-from mercer.plots.style import BLUE, INK, MUTED, PALE_BLUE, RED, house
+from mercer.plots.style import BLUE, INK, MUTED, house
 
 k = RBF(scale=0.4)
 rng = np.random.default_rng(0)
@@ -32,7 +32,8 @@ g = RKHSFunction(k, rng.uniform(-3.5, 3.5, size=(25, 1)), rng.normal(size=25))
 f, left_over, _ = g.project(X)
 assert np.allclose(f(X), g(X))
 assert np.isclose(g.norm() ** 2, f.norm() ** 2 + left_over**2)
-assert len(f) == 5 and len(g) == 25
+assert len(f) == 5
+assert len(g) == 25
 print(f"norm of g {g.norm():.2f}, of its projection {f.norm():.2f}; what is left has norm {left_over:.2f}")
 for x in X:
     assert abs((g - f) @ RKHSFunction(k, [x], [1.0])) < 1e-9
@@ -57,7 +58,8 @@ losses = [(Squared(), y), (Absolute(), y), (Huber(0.5), y), (Pinball(0.9), y), (
 joint = [lambda v: np.abs(y - v).max(), lambda v: np.ptp(y - v)]  # theirs are no sums over the points
 values = [lambda v, loss=loss, z=z: loss.value(z, v).sum() for loss, z in losses] + joint
 penalties = [SquaredNorm(0.3), Norm(1.0), Ball(radius=5.0)]
-assert len(values) == 8 and len(penalties) == 3
+assert len(values) == 8
+assert len(penalties) == 3
 for _ in range(10):
     g = RKHSFunction(k, rng.uniform(-4, 4, size=(12, 1)), rng.normal(size=12))
     f = g.project(X).function
@@ -85,14 +87,16 @@ for name, loss in {
     "largest error": LargestErrors(1),
 }.items():
     model = KernelMachine(RBF(scale=0.8), loss, penalty=0.3).fit(x, target)
-    assert len(model.function_) <= n and model.certificate_.converged
+    assert len(model.function_) <= n
+    assert model.certificate_.converged
     assert model.certificate_.verify(x, target).converged  # found again by other code
     fits[name] = model
 
 true = np.sin(1.5 * x[:, 0])
 off = {name: np.sqrt(np.mean((model.predict(x) - true) ** 2)) for name, model in fits.items()}
 print({name: round(float(value), 2) for name, value in off.items()})
-assert off["absolute"] < off["squared"] / 2 and off["Huber"] < off["squared"] / 2
+assert off["absolute"] < off["squared"] / 2
+assert off["Huber"] < off["squared"] / 2
 under = np.mean(target <= fits["quantile 0.9"].predict(x) + 1e-6)
 assert abs(under - 0.9) < 0.03
 
@@ -134,7 +138,8 @@ class Quartic:
 
 clean = np.sin(1.5 * x[:, 0]) + 0.15 * rng.normal(size=n)
 careful = KernelMachine(RBF(scale=0.8), Linex(), penalty=Quartic()).fit(x, clean)
-assert careful.certificate_.converged and np.mean(careful.predict(x) - clean) > 0
+assert careful.certificate_.converged
+assert np.mean(careful.predict(x) - clean) > 0
 
 # %%
 # The models of the next pages are special cases: ridge regression is the squared loss, the support vector machine the

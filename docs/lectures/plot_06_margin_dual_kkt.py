@@ -10,8 +10,8 @@ can be, the two bounds meet, and where they meet each point has a role. All of i
 # The widest margin
 # -----------------
 # A hyperplane :math:`\langle w, x \rangle + b = 0` has the geometric margin
-# :math:`\min_i y_i (\langle w, x_i \rangle + b) / \|w\|`, the distance of the nearest point. Multiples of (w, b) are the
-# same hyperplane; fix the multiple so that the nearest point has :math:`y f(x) = 1`. The widest margin is then
+# :math:`\min_i y_i (\langle w, x_i \rangle + b) / \|w\|`, the distance of the nearest point. Multiples of (w, b) are
+# the same hyperplane; fix the multiple so that the nearest point has :math:`y f(x) = 1`. The widest margin is then
 #
 # .. math:: \min \tfrac12 \|w\|^2 \quad \text{with} \quad y_i (\langle w, x_i \rangle + b) \ge 1,
 #
@@ -42,8 +42,8 @@ for seed in range(5):  # the perceptron's hyperplanes separate, too, with less r
     assert 0 < (y * other.decision_function(apart)).min() / np.linalg.norm(other.coef_) < margin.min()
 
 # %%
-# Where no hyperplane separates the classes the constraints contradict each other. The machine says so at once, and shows
-# why: a mixture of one class that is equal to a mixture of the other.
+# Where no hyperplane separates the classes the constraints contradict each other. The machine says so at once, and
+# shows why: a mixture of one class that is equal to a mixture of the other.
 X = rng.normal(size=(40, 2)) + 0.9 * y[:, None]
 try:
     SVC(C=math.inf, kernel=Linear()).fit(X, y)
@@ -52,7 +52,8 @@ except Infeasible as refused:
     mixture = refused.coefficients
 else:
     raise AssertionError("these classes overlap")
-assert np.isclose(mixture[mixture > 0].sum(), 1) and np.isclose(mixture[mixture < 0].sum(), -1)
+assert np.isclose(mixture[mixture > 0].sum(), 1)
+assert np.isclose(mixture[mixture < 0].sum(), -1)
 assert np.linalg.norm(mixture @ X) < 1e-6
 
 # %%
@@ -80,9 +81,9 @@ with house():
     axes[1].set_title(f"Soft: {soft.margin_width_:.2f} wide, at a price")
 
 # %%
-# The smallest slack that (w, b) allows is :math:`\max(0, 1 - y f(x))`, the hinge. Put it in, and there are no constraints
-# left: the soft margin is the hinge loss plus half the squared norm. ``LinearSVC`` solves this form, without multipliers,
-# and finds the same function.
+# The smallest slack that (w, b) allows is :math:`\max(0, 1 - y f(x))`, the hinge. Put it in, and there are no
+# constraints left: the soft margin is the hinge loss plus half the squared norm. ``LinearSVC`` solves this form,
+# without multipliers, and finds the same function.
 table = soft.margins(X, y)
 objective = w @ w / 2 + C * Hinge().value(y, X @ w + b).sum()
 plain = LinearSVC(C=C, loss="hinge", tol=1e-9).fit(X, y)
@@ -94,7 +95,8 @@ assert np.allclose(plain.decision_function(X), soft.decision_function(X), atol=1
 # The dual
 # --------
 # Give each constraint a multiplier :math:`\alpha_i \ge 0`, add them up, and minimise over w, b and the slacks. Then
-# :math:`w = \sum_i \alpha_i y_i x_i`, :math:`\sum_i \alpha_i y_i = 0` and :math:`0 \le \alpha_i \le C`, and what is left is
+# :math:`w = \sum_i \alpha_i y_i x_i`, :math:`\sum_i \alpha_i y_i = 0` and :math:`0 \le \alpha_i \le C`, and what is
+# left is
 #
 # .. math:: g(\alpha) = \sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j \langle x_i, x_j \rangle.
 #
@@ -120,12 +122,14 @@ for i in range(1000):
 assert bounds.max() <= soft.certificate_.primal <= values.min()
 
 # %%
-# The constraints are affine and can be met, so that strong duality holds (Slater): the largest bound is the least value.
-# A fit ends when its own two bounds are closer than ``tol``. Its certificate states them, and ``verify`` computes them
-# again. An off-the-shelf solver of quadratic programs, which knows nothing of kernels, comes to the same number.
+# The constraints are affine and can be met, so that strong duality holds (Slater): the largest bound is the least
+# value. A fit ends when its own two bounds are closer than ``tol``. Its certificate states them, and ``verify``
+# computes them again. An off-the-shelf solver of quadratic programs, which knows nothing of kernels, comes to the same
+# number.
 print(soft.certificate_)
 checked = soft.certificate_.verify(X, y)
-assert checked.relative_gap < 1e-8 and checked.dual <= checked.primal
+assert checked.relative_gap < 1e-8
+assert checked.dual <= checked.primal
 quadratic_program = minimize(
     lambda alpha: -g(alpha),
     np.zeros(40),
@@ -172,30 +176,37 @@ with house():
 print(table.groupby("role").head(2).round(4).to_string())
 alpha, room = table.alpha.to_numpy(), table.margin.to_numpy()
 free = (alpha > 0) & (alpha < C)
-assert (room[alpha == 0] >= 1 - 1e-4).all() and (room[alpha == C] <= 1 + 1e-4).all()
-assert np.allclose(room[free], 1, atol=1e-4) and free.sum() >= 2
+assert (room[alpha == 0] >= 1 - 1e-4).all()
+assert (room[alpha == C] <= 1 + 1e-4).all()
+assert np.allclose(room[free], 1, atol=1e-4)
+assert free.sum() >= 2
 assert table.kkt.max() < 1e-4
-assert set(table.role[free]) == {"on the margin"} and set(table.role[alpha == 0]) == {"outside"}
+assert set(table.role[free]) == {"on the margin"}
+assert set(table.role[alpha == 0]) == {"outside"}
 
 # %%
 # w is a sum over the points with :math:`\alpha > 0`, the support vectors. Those on the margin know the offset,
 # :math:`b = y_i - \langle w, x_i \rangle`; it is averaged over them. All others can be thrown away: a machine that is
 # fitted to the support vectors alone is the same.
-assert np.allclose(w, (alpha * y) @ X) and abs(alpha @ y) < 1e-9
+assert np.allclose(w, (alpha * y) @ X)
+assert abs(alpha @ y) < 1e-9
 assert np.isclose(b, np.mean(y[free] - X[free] @ w), atol=1e-4)
 kept = soft.support_
-assert np.array_equal(kept, np.flatnonzero(alpha > 0)) and len(kept) < 40
+assert np.array_equal(kept, np.flatnonzero(alpha > 0))
+assert len(kept) < 40
 again = SVC(C=C, kernel=Linear(), tol=1e-9).fit(X[kept], y[kept])
 print(f"{len(kept)} of 40 points are support vectors")
 assert np.allclose(again.decision_function(X), soft.decision_function(X), atol=1e-3)
 
 # %%
-# Plot :math:`\alpha` against the margin, and the three rules are an L upside down: all points lie on it. A point that did
-# not would say how to improve the machine.
+# Plot :math:`\alpha` against the margin, and the three rules are an L upside down: all points lie on it. A point that
+# did not would say how to improve the machine.
 colours = {"outside": MUTED, "on the margin": INK, "inside": BLUE, "misclassified": RED}
 with house():
     fig, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
-    ax.plot([room.min() - 0.3, 1, 1, room.max() + 0.3], [C, C, 0, 0], color=MUTED, lw=6, alpha=0.2, solid_capstyle="butt")
+    ax.plot(
+        [room.min() - 0.3, 1, 1, room.max() + 0.3], [C, C, 0, 0], color=MUTED, lw=6, alpha=0.2, solid_capstyle="butt"
+    )
     for role, colour in colours.items():
         of = table[table.role == role]
         ax.plot(of.margin, of.alpha, "o", color=colour, ms=6, alpha=0.8, label=f"{len(of)} {role}")

@@ -10,9 +10,10 @@ machine draws hyperplanes in the kernel's space, which are curves in ours.
 # Where the kernel goes
 # ---------------------
 # The dual was :math:`\sum_i \alpha_i - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j \langle x_i, x_j \rangle`, and the
-# decision :math:`f(x) = \sum_i \alpha_i y_i \langle x_i, x \rangle + b`. With features :math:`\Phi` the inner products are
-# :math:`k(x_i, x_j)`, and nothing else changes. So a linear machine after a lift and a machine with the lift's kernel are
-# one machine. Exclusive or: two classes in opposite corners, and the product :math:`x_1 x_2` tells them apart.
+# decision :math:`f(x) = \sum_i \alpha_i y_i \langle x_i, x \rangle + b`. With features :math:`\Phi` the inner products
+# are :math:`k(x_i, x_j)`, and nothing else changes. So a linear machine after a lift and a machine with the lift's
+# kernel are one machine. Exclusive or: two classes in opposite corners, and the product :math:`x_1 x_2` tells them
+# apart.
 import math
 import time
 
@@ -44,16 +45,18 @@ with house():
 
 # %%
 # The classic lifts are five: rings, exclusive or, points on a line with :math:`x \mapsto (x, x^2)`, stripes with
-# :math:`(x_1, (x_1 + x_2)^4)`, corners with :math:`(x_1^2 - x_1, x_2^2 - x_2)`. Before the lift no machine with a straight
-# cut gets all points right; after it a hard margin exists. And a kernel that was not made for any of them, the
+# :math:`(x_1, (x_1 + x_2)^4)`, corners with :math:`(x_1^2 - x_1, x_2^2 - x_2)`. Before the lift no machine with a
+# straight cut gets all points right; after it a hard margin exists. And a kernel that was not made for any of them, the
 # Gaussian, separates them all.
 for name, lift in plots.LIFTS.items():
     points, classes = lift.sample()
     cut = SVC(C=100.0, kernel=Linear()).fit(points, classes).score(points, classes)
     lifted = SVC(C=math.inf, kernel=FromFeatures(lift)).fit(points, classes)
     gauss = SVC(C=1e4, kernel=RBF(scale=0.5)).fit(points, classes).score(points, classes)
-    print(f"{name}: {cut:.0%} with a straight cut, {lifted.score(points, classes):.0%} lifted, {gauss:.0%} with a Gaussian")
-    assert cut < 0.9 and lifted.score(points, classes) == gauss == 1.0
+    after = lifted.score(points, classes)
+    print(f"{name}: {cut:.0%} with a straight cut, {after:.0%} lifted, {gauss:.0%} with a Gaussian")
+    assert cut < 0.9
+    assert lifted.score(points, classes) == gauss == 1.0
 
 # %%
 # What it costs
@@ -75,13 +78,13 @@ assert np.allclose(implicit.decision_function(wide), explicit.decision_function(
 # %%
 # Two ways to the same machine
 # ----------------------------
-# One is the dual. The other is the representer theorem: put :math:`f = \sum_j a_j k(x_j, \cdot)` into the primal, without
-# an offset, and minimise over a,
+# One is the dual. The other is the representer theorem: put :math:`f = \sum_j a_j k(x_j, \cdot)` into the primal,
+# without an offset, and minimise over a,
 #
 # .. math:: \min_a \sum_i \max(0, 1 - y_i (K a)_i) + a^\top K a.
 #
-# This is the machine with :math:`C = \tfrac12`, since ours has a half before the norm: its objective is half of this one.
-# ``plug_in`` minimises it by Newton's method on a hinge whose kink is rounded less and less. Both ways agree.
+# This is the machine with :math:`C = \tfrac12`, since ours has a half before the norm: its objective is half of this
+# one. ``plug_in`` minimises it by Newton's method on a hinge whose kink is rounded less and less. Both ways agree.
 X, y = make_moons(120, noise=0.25, random_state=3)
 sign = 2.0 * y - 1.0
 kernel = RBF(scale=0.5)
@@ -127,7 +130,8 @@ assert right[sure].mean() > 0.95 > 0.8 > right[~sure].mean()
 kept = machine.support_
 by_few = kernel(test, X[kept]) @ machine.dual_coef_[0] + machine.intercept_[0]
 print(f"{len(kept)} of {len(X)} points are support vectors")
-assert len(kept) < len(X) / 2 and np.allclose(by_few, machine.decision_function(test))
+assert len(kept) < len(X) / 2
+assert np.allclose(by_few, machine.decision_function(test))
 
 # %%
 # The same points, the same C, three kernels: a line, a cubic, and a curve as the points ask for it.
@@ -140,7 +144,8 @@ with house():
         plots.boundary(model, X, y, ax=ax)
         ax.set_title(f"{k!r}: {scores[repr(k)]:.0%} of new points")
 print(scores)
-assert scores["Linear()"] < 0.9 and scores["RBF(scale=0.5)"] > 0.92
+assert scores["Linear()"] < 0.9
+assert scores["RBF(scale=0.5)"] > 0.92
 
 # %%
 # This page shows M9, M10, K11 and F4.
