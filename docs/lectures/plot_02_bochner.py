@@ -25,7 +25,17 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.stats import cauchy, laplace, norm, t, uniform
 
-from mercer import RBF, Cauchy, FromFunction, Laplacian, Matern, PowerExponential, RandomFourier, Stationary, verdict
+from mercer import (
+    RBF,
+    Cauchy,
+    FromFunction,
+    Laplacian,
+    Matern,
+    PowerExponential,
+    RandomFourier,
+    Stationary,
+    verdict,
+)
 from mercer.plots.style import BLUE, INK, MUTED, PALE_BLUE, RED, house
 
 x = np.linspace(0.0, 8.0, 81)[:, None]
@@ -52,8 +62,11 @@ assert abs(frequencies.std() - 2.0) < 0.05
 
 # %%
 # The rules of the first page are rules of laws. A sum of kernels mixes their laws, a product convolves them: the
-# frequencies of a product are sums of one frequency each, here normal with variance 1 + 1.
+# frequencies of a product are sums of one frequency each. Below, the variance of the former is the mean of 1 and 100,
+# of the latter the sum of 1 and 1.
+mixed = (RBF(scale=1.0) + RBF(scale=0.1)).spectral_law(dim=1).sample(20_000, random_state=0)
 product = (RBF(scale=1.0) * RBF(scale=1.0)).spectral_law(dim=1).sample(20_000, random_state=0)
+assert abs(mixed.var() - 50.5) < 2.0
 assert abs(product.var() - 2.0) < 0.1
 
 # %%
@@ -100,7 +113,9 @@ assert not verdict(np.exp(-((0.2 * (np.arange(60) - np.arange(60)[:, None])) ** 
 with house():
     fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     right.plot(w, transform, color=BLUE, label=r"box: $2 \sin(w) / w$")
-    right.plot(w, np.sqrt(2 * np.pi) * np.exp(-(w**2) / 2), color=INK, ls=(0, (4, 3)), label="Gaussian")
+    right.plot(
+        w, np.sqrt(2 * np.pi) * np.exp(-(w**2) / 2), color=INK, ls=(0, (4, 3)), label="Gaussian"
+    )
     right.fill_between(w, transform, 0, where=transform < 0, color=RED, alpha=0.35, lw=0)
     right.plot(lowest, transform.min(), "v", color=RED, ms=8)
     right.set(xlabel="frequency w", ylabel="Fourier transform of φ")
@@ -127,7 +142,9 @@ with house():
 k = Matern(nu=1.5, scale=1.0)
 features = RandomFourier(k, n_components=200, random_state=0).fit(x)
 m = features.frequencies_[:, 0]
-assert np.allclose(features.transform(x) @ features.transform(x).T, np.cos((x - x.T)[..., None] * m).mean(axis=2))
+assert np.allclose(
+    features.transform(x) @ features.transform(x).T, np.cos((x - x.T)[..., None] * m).mean(axis=2)
+)
 
 
 def error(n, sampling, seed):
@@ -136,7 +153,10 @@ def error(n, sampling, seed):
 
 
 sizes = 2 ** np.arange(4, 12)
-errors = {how: [np.mean([error(int(n), how, s) for s in range(5)]) for n in sizes] for how in ("plain", "qmc")}
+errors = {
+    how: [np.mean([error(int(n), how, s) for s in range(5)]) for n in sizes]
+    for how in ("plain", "qmc")
+}
 slope = np.polyfit(np.log(sizes), np.log(errors["plain"]), 1)[0]
 print(f"the error falls like the number of features to the power {slope:.2f}")
 assert abs(slope + 0.5) < 0.1
@@ -147,7 +167,12 @@ with house():
     ax.loglog(sizes, errors["plain"], "o-", color=BLUE, label="drawn")
     ax.loglog(sizes, errors["qmc"], "^-", color=RED, label="spread evenly")
     ax.loglog(
-        sizes, errors["plain"][0] * (sizes / sizes[0]) ** -0.5, color=MUTED, lw=1, ls=(0, (4, 3)), label="slope -1/2"
+        sizes,
+        errors["plain"][0] * (sizes / sizes[0]) ** -0.5,
+        color=MUTED,
+        lw=1,
+        ls=(0, (4, 3)),
+        label="slope -1/2",
     )
     ax.set(xlabel="features", ylabel="root mean square error of k")
     ax.set_title("Four times the features, half the error")
@@ -158,14 +183,20 @@ with house():
 # them is a kernel itself.
 lag = np.linspace(0, 8, 161)[:, None]
 with house():
-    fig, axes = plt.subplots(2, 5, figsize=(12, 4.6), layout="constrained", sharex="row", sharey="row")
+    fig, axes = plt.subplots(
+        2, 5, figsize=(12, 4.6), layout="constrained", sharex="row", sharey="row"
+    )
     w = np.linspace(-6, 6, 400)
     for (name, (law, kernel)), (top, bottom) in zip(pairs.items(), axes.T, strict=True):
         of_law, of_kernel = name.split(", ")
         top.fill_between(w, law.pdf(w), color=PALE_BLUE)
         top.plot(w, law.pdf(w), color=BLUE)
         for seed in range(5):
-            Phi = RandomFourier(Stationary.from_spectral(law), 200, random_state=seed).fit(lag).transform(lag)
+            Phi = (
+                RandomFourier(Stationary.from_spectral(law), 200, random_state=seed)
+                .fit(lag)
+                .transform(lag)
+            )
             bottom.plot(lag, Phi @ Phi[0], color=MUTED, lw=0.7, alpha=0.6)
         bottom.plot(lag, kernel(lag[:1], lag)[0], color=BLUE, lw=2)
         top.set_title(of_law)

@@ -62,7 +62,15 @@ with house():
         ax.plot(*centre, coefficient, "o", color=MUTED, ms=4)
     ax.plot(x, f(x), color=BLUE, lw=2.2, label=f"f, of norm {f.norm():.2f}")
     bound = f.norm() * np.ones(len(x))
-    ax.fill_between(x[:, 0], -bound, bound, color=BLUE, alpha=0.07, lw=0, label="where a function of this norm may be")
+    ax.fill_between(
+        x[:, 0],
+        -bound,
+        bound,
+        color=BLUE,
+        alpha=0.07,
+        lw=0,
+        label="where a function of this norm may be",
+    )
     ax.set(xlabel="x", xlim=(-5, 5), ylim=(-3.1, 3.1))
     ax.set_title("A function is a sum of the kernel's own")
     ax.legend(loc="lower right")
@@ -101,13 +109,13 @@ assert np.allclose(phi.T @ (weights[:, None] * phi), np.eye(8), atol=1e-8)
 # The series converges uniformly. What r terms leave out of the trace :math:`\int k(x, x) d\mu = 1` is :math:`0.382^r`.
 for rank in (4, 8, 12):
     left = MercerExpansion(RBF(scale=1.0), norm(0, 1), rank=rank).truncation_error()
-    print(
-        f"{rank:2d} terms: {left.trace:.1e} of the trace is missing, and at most {left.sup:.1e} at two points of a grid"
-    )
+    print(f"{rank:2d} terms leave {left.trace:.1e} of the trace, and at most {left.sup:.1e} of k")
     assert np.isclose(left.trace, golden ** (2 * rank), rtol=1e-3)
 
 with house():
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", width_ratios=(1, 1.3))
+    fig, (left, right) = plt.subplots(
+        1, 2, figsize=(10, 4), layout="constrained", width_ratios=(1, 1.3)
+    )
     plots.spectrum(gauss, ax=left)
     s = np.linspace(-4, 4, 401)
     for j, values in enumerate(gauss.eigenfunctions(s[:, None]).T[:6]):
@@ -158,7 +166,9 @@ assert np.isclose(line.norm(h), h.norm(), rtol=1e-5)
 assert np.isclose(line.inner(h, e), h @ e, rtol=1e-4)
 
 in_h = np.sqrt(np.cumsum(line.coefficients(h) ** 2 / line.eigenvalues))
-step = np.sqrt(np.cumsum(line.coefficients(lambda X: (X[:, 0] > 0.5).astype(float)) ** 2 / line.eigenvalues))
+step = np.sqrt(
+    np.cumsum(line.coefficients(lambda X: (X[:, 0] > 0.5).astype(float)) ** 2 / line.eigenvalues)
+)
 print(f"norm of the step with 4, 8, 14 terms: {step[3]:.3g}, {step[7]:.3g}, {step[13]:.3g}")
 assert step[13] > 100 * step[7] > 1000 * step[3]
 

@@ -22,7 +22,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import RBF, SVC, KernelMachine, KernelRidge, RKHSFunction
-from mercer.losses import Absolute, Ball, Hinge, Huber, LargestErrors, Logistic, Norm, Pinball, Squared, SquaredNorm
+from mercer.losses import (
+    Absolute,
+    Ball,
+    Hinge,
+    Huber,
+    LargestErrors,
+    Logistic,
+    Norm,
+    Pinball,
+    Squared,
+    SquaredNorm,
+)
 from mercer.plots.style import BLUE, INK, MUTED, house
 
 k = RBF(scale=0.4)
@@ -34,7 +45,7 @@ assert np.allclose(f(X), g(X))
 assert np.isclose(g.norm() ** 2, f.norm() ** 2 + left_over**2)
 assert len(f) == 5
 assert len(g) == 25
-print(f"norm of g {g.norm():.2f}, of its projection {f.norm():.2f}; what is left has norm {left_over:.2f}")
+print(f"norms: {g.norm():.2f} of g, {f.norm():.2f} of f, {left_over:.2f} of what is left over")
 for x in X:
     assert abs((g - f) @ RKHSFunction(k, [x], [1.0])) < 1e-9
 
@@ -54,8 +65,18 @@ with house():
 # costs more.
 y = np.array([0.5, -1.0, 0.3, 1.2, -0.4])
 label = np.where(y > 0, 1.0, -1.0)
-losses = [(Squared(), y), (Absolute(), y), (Huber(0.5), y), (Pinball(0.9), y), (Hinge(), label), (Logistic(), label)]
-joint = [lambda v: np.abs(y - v).max(), lambda v: np.ptp(y - v)]  # theirs are no sums over the points
+losses = [
+    (Squared(), y),
+    (Absolute(), y),
+    (Huber(0.5), y),
+    (Pinball(0.9), y),
+    (Hinge(), label),
+    (Logistic(), label),
+]
+joint = [
+    lambda v: np.abs(y - v).max(),
+    lambda v: np.ptp(y - v),
+]  # theirs are no sums over the points
 values = [lambda v, loss=loss, z=z: loss.value(z, v).sum() for loss, z in losses] + joint
 penalties = [SquaredNorm(0.3), Norm(1.0), Ball(radius=5.0)]
 assert len(values) == 8
@@ -110,7 +131,9 @@ def objective(f):
 
 
 for _ in range(50):
-    elsewhere = RKHSFunction(best.kernel, rng.uniform(-4, 4, size=(5, 1)), 1e-3 * rng.normal(size=5))
+    elsewhere = RKHSFunction(
+        best.kernel, rng.uniform(-4, 4, size=(5, 1)), 1e-3 * rng.normal(size=5)
+    )
     assert objective(best + elsewhere) >= objective(best) - 1e-4 * objective(best)
 
 # %%
@@ -145,7 +168,9 @@ assert np.mean(careful.predict(x) - clean) > 0
 # The models of the next pages are special cases: ridge regression is the squared loss, the support vector machine the
 # hinge, each with a squared norm.
 same = {"alpha": 0.3, "kernel": RBF(scale=0.8)}
-ridge = KernelMachine(RBF(scale=0.8), Squared(), penalty=0.3, fit_intercept=False, tol=1e-9).fit(x, target)
+ridge = KernelMachine(RBF(scale=0.8), Squared(), penalty=0.3, fit_intercept=False, tol=1e-9).fit(
+    x, target
+)
 assert np.allclose(ridge.predict(x), KernelRidge(**same).fit(x, target).predict(x), atol=1e-4)
 margin = KernelMachine(RBF(scale=0.8), Hinge(), penalty=0.1, tol=1e-8).fit(x, true > 0)
 svc = SVC(C=10.0, kernel=RBF(scale=0.8), tol=1e-8).fit(x, true > 0)

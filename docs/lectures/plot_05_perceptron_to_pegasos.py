@@ -35,7 +35,9 @@ assert np.allclose(losses["hinge"], np.maximum(0, 1 - m))
 assert (losses["hinge"] >= zero_one).all()  # convex, and never below the number of mistakes
 assert (losses["perceptron"] >= zero_one).mean() < 0.9  # which the perceptron's loss is
 assert np.allclose(losses["logistic"], np.log1p(np.exp(-m)))
-assert Squared().value(1.0, 3.0) == Squared().value(1.0, -1.0)  # the squared loss punishes being too right
+assert Squared().value(1.0, 3.0) == Squared().value(
+    1.0, -1.0
+)  # the squared loss punishes being too right
 
 with house():
     fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
@@ -87,7 +89,10 @@ assert np.allclose(w, by_hand(X[:5], y[:5], lambda m: m <= 0, passes=1))
 # (Novikoff). Which hyperplane it finds is a matter of the order of the points. It does not ask for the best.
 with warnings.catch_warnings():
     warnings.simplefilter("error")  # one would say that it did not come to an end
-    orders = [Perceptron(fit_intercept=False, shuffle=True, random_state=seed).fit(X, y) for seed in range(8)]
+    orders = [
+        Perceptron(fit_intercept=False, shuffle=True, random_state=seed).fit(X, y)
+        for seed in range(8)
+    ]
 widest = LinearSVC(C=1e6, fit_intercept=False, tol=1e-8).fit(X, y).coef_[0]
 gamma = (y * (X @ widest)).min() / np.linalg.norm(widest)
 R = np.linalg.norm(X, axis=1).max()
@@ -192,11 +197,17 @@ def course(**how):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = Pegasos(lam, max_epochs=2000, tol=1e-12, random_state=0, **how).fit(mixed, y)
-    return model, model.history_["steps"] / steps_per_pass[how.get("solver", "pegasos")], model.history_["primal"]
+    return (
+        model,
+        model.history_["steps"] / steps_per_pass[how.get("solver", "pegasos")],
+        model.history_["primal"],
+    )
 
 
 steps_per_pass = {"pegasos": 60, "subgradient": 1}
-minimum = lam * exact.certificate_.primal  # C = 1 / (lam n): lam times the objective of the notes' machines
+minimum = (
+    lam * exact.certificate_.primal
+)  # C = 1 / (lam n): lam times the objective of the notes' machines
 courses = {
     "Pegasos, one point a step": course(evaluate="log"),
     "all points, steps 1 / (λ t)": course(solver="subgradient"),
@@ -219,7 +230,9 @@ assert 0.7 < digits < 1.7
 end = courses["all points, steps 1 / (λ t)"][0].coef_[0]
 hinge = Hinge().value(y, mixed @ end).mean()
 assert np.isclose(lam / 2 * end @ end + hinge, minimum, atol=1e-4)
-twice = LinearSVC(C=1 / (2 * lam * 60), fit_intercept=False, tol=1e-10).fit(mixed, y)  # the minimum of the first
+twice = LinearSVC(C=1 / (2 * lam * 60), fit_intercept=False, tol=1e-10).fit(
+    mixed, y
+)  # the minimum of the first
 assert lam * end @ end + hinge > 2 * lam * twice.certificate_.primal + 1e-3
 
 # %%
@@ -230,10 +243,17 @@ assert soft.score(rings, inner) == 1.0
 
 with house():
     fig, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
-    for (name, (_, passes, _)), colour, width in zip(courses.items(), (BLUE, INK, RED), (2.0, 1.0, 1.0), strict=True):
+    for (name, (_, passes, _)), colour, width in zip(
+        courses.items(), (BLUE, INK, RED), (2.0, 1.0, 1.0), strict=True
+    ):
         ax.loglog(passes, np.maximum(above[name], 1e-12), color=colour, lw=width, label=name)
     ax.axhline(1e-10 * minimum, color=MUTED, ls=(0, (4, 3)), lw=1)
-    ax.annotate("what the certified machine leaves, at most", (1, 1.3e-10 * minimum), color=MUTED, va="bottom")
+    ax.annotate(
+        "what the certified machine leaves, at most",
+        (1, 1.3e-10 * minimum),
+        color=MUTED,
+        va="bottom",
+    )
     ax.set(xlabel="passes over the data", ylabel="objective above the minimum")
     ax.set_title("Close soon, exact never")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 0.1))

@@ -34,12 +34,14 @@ apart = rng.normal(size=(40, 2)) + 2.5 * y[:, None]
 hard = SVC(C=math.inf, kernel=Linear(), tol=1e-8).fit(apart, y)
 w, b = hard.coef_[0], hard.intercept_[0]
 margin = y * (apart @ w + b) / np.linalg.norm(w)
-print(f"the street is {hard.margin_width_:.3f} wide, twice the distance {margin.min():.3f} of the nearest point")
+print(f"the street is {hard.margin_width_:.3f} wide, the nearest point {margin.min():.3f} away")
 assert np.isclose(hard.margin_width_, 2 / np.linalg.norm(w))
 assert np.isclose(margin.min(), hard.margin_width_ / 2, rtol=1e-5)
 for seed in range(5):  # the perceptron's hyperplanes separate, too, with less room
     other = Perceptron(shuffle=True, random_state=seed).fit(apart, y)
-    assert 0 < (y * other.decision_function(apart)).min() / np.linalg.norm(other.coef_) < margin.min()
+    assert (
+        0 < (y * other.decision_function(apart)).min() / np.linalg.norm(other.coef_) < margin.min()
+    )
 
 # %%
 # Where no hyperplane separates the classes the constraints contradict each other. The machine says so at once, and
@@ -148,7 +150,9 @@ assert max(bounds.max(), g(quadratic_program.x)) <= checked.primal + 1e-6
 # 1, 2, 3, ... steps.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # each says that it was ended early
-    ended = [SVC(C=C, kernel=Linear(), tol=1e-9, max_iter=n).fit(X, y).certificate_ for n in range(1, 26)]
+    ended = [
+        SVC(C=C, kernel=Linear(), tol=1e-9, max_iter=n).fit(X, y).certificate_ for n in range(1, 26)
+    ]
 above, below = ([getattr(c, name) for c in ended] for name in ("primal", "dual"))
 assert max(below) <= checked.primal <= min(above) + 1e-9
 assert (np.diff(below) >= 0).all()
@@ -205,7 +209,12 @@ colours = {"outside": MUTED, "on the margin": INK, "inside": BLUE, "misclassifie
 with house():
     fig, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
     ax.plot(
-        [room.min() - 0.3, 1, 1, room.max() + 0.3], [C, C, 0, 0], color=MUTED, lw=6, alpha=0.2, solid_capstyle="butt"
+        [room.min() - 0.3, 1, 1, room.max() + 0.3],
+        [C, C, 0, 0],
+        color=MUTED,
+        lw=6,
+        alpha=0.2,
+        solid_capstyle="butt",
     )
     for role, colour in colours.items():
         of = table[table.role == role]

@@ -90,8 +90,9 @@ sign = 2.0 * y - 1.0
 kernel = RBF(scale=0.5)
 dual = SVC(C=0.5, kernel=kernel, fit_intercept=False, tol=1e-9).fit(X, sign)
 primal = plug_in(Gram(kernel, X), sign, C=0.5, control=Control(tol=1e-9))
-print(f"largest difference of the two functions: {np.abs(primal.values - dual.decision_function(X)).max():.0e}")
-assert np.allclose(primal.values, dual.decision_function(X), atol=1e-4)
+apart = np.abs(primal.values - dual.decision_function(X)).max()
+print(f"largest difference of the two functions: {apart:.0e}")
+assert apart < 1e-4
 
 K = kernel(X)
 a = np.zeros(120)
@@ -122,8 +123,9 @@ assert np.array_equal(zone, np.select([f <= -1, f < 0, f < 1], [-2, -1, 1], 2))
 test, truth = make_moons(4000, noise=0.25, random_state=4)
 right = machine.predict(test) == truth
 sure = np.abs(machine.zones(test)) == 2
-print(f"new points: {right[sure].mean():.1%} right where sure, {right[~sure].mean():.1%} where probable")
-assert right[sure].mean() > 0.95 > 0.8 > right[~sure].mean()
+where_sure, elsewhere = right[sure].mean(), right[~sure].mean()
+print(f"new points: {where_sure:.1%} right where sure, {elsewhere:.1%} where probable")
+assert where_sure > 0.95 > 0.8 > elsewhere
 
 # %%
 # A decision asks for the kernel between the new point and the support vectors, and for no other.

@@ -43,12 +43,19 @@ buckets = [((buyers >= low) & (buyers < 10 * low)).astype(float) for low in (1, 
 people = np.column_stack([height - 175, weight - 75]) / 10
 products = Monomials(degree=2).fit_transform(people)[:, 1:].T  # without the constant
 cases = {
-    "temperature and its square": (health, [temperature - 34], [temperature - 34, (temperature - 34) ** 2]),
+    "temperature and its square": (
+        health,
+        [temperature - 34],
+        [temperature - 34, (temperature - 34) ** 2],
+    ),
     "log(1 + buyers)": (interest, [buyers], [np.log1p(buyers)]),
     "buckets": (interest, [buyers], buckets),
     "height, weight, their products": (shape, people.T, products),
 }
-r2 = {name: (fitted(plain, target)[1], fitted(better, target)[1]) for name, (target, plain, better) in cases.items()}
+r2 = {
+    name: (fitted(plain, target)[1], fitted(better, target)[1])
+    for name, (target, plain, better) in cases.items()
+}
 for name, (before, after) in r2.items():
     print(f"{name}: R² {before:.2f} before, {after:.2f} with these features")
 assert r2["temperature and its square"][0] < 0.1
@@ -88,7 +95,10 @@ z = X[:, 0] + rng.normal(size=30)
 w = np.linalg.solve(X.T @ X + lam * np.eye(500), X.T @ z)
 a = np.linalg.solve(X @ X.T + lam * np.eye(30), z)
 assert np.allclose(w, X.T @ a)
-wide = [Ridge(alpha=lam, solver=how, fit_intercept=False).fit(X, z) for how in ("primal", "dual", "auto")]
+wide = [
+    Ridge(alpha=lam, solver=how, fit_intercept=False).fit(X, z)
+    for how in ("primal", "dual", "auto")
+]
 assert all(np.allclose(model.coef_, w) for model in wide)
 assert wide[2].solver_ == "dual"  # 500 features, 30 samples
 assert Ridge(alpha=lam, fit_intercept=False).fit(X[:, :5], z).solver_ == "primal"  # 5 features
@@ -150,7 +160,7 @@ truth = (truth - truth.mean()) / truth.std()
 many = KernelRidge(alpha=0.1, kernel=power).fit(train, truth[:1000])
 error = np.sqrt(np.mean((many.predict(test) - truth[1000:]) ** 2))
 spread = truth[1000:].std()
-print(f"{count:,} features, 1,000 samples: error {error:.2f} on new points, where 0 would make {spread:.2f}")
+print(f"{count:,} features: error {error:.2f} on new points, that of predicting 0 {spread:.2f}")
 assert many.dual_coef_.shape == (1000,)
 assert error < 0.7 * spread
 
@@ -180,7 +190,9 @@ assert path[-1].function_.norm() < 0.2 < path[0].function_.norm()
 
 grid = np.linspace(-3, 3, 400)[:, None]
 with house():
-    fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=(1.4, 1))
+    fig, (left, right) = plt.subplots(
+        1, 2, figsize=(11, 4), layout="constrained", width_ratios=(1.4, 1)
+    )
     left.plot(x, y, "o", color=MUTED, ms=4, alpha=0.7)
     looks = ((1e-6, RED, 1.1), (chosen.alpha_, BLUE, 2.4), (100.0, INK, 1.1))
     for alpha, colour, width in looks:
@@ -193,9 +205,13 @@ with house():
     right.loglog(alphas, trained, color=MUTED, label="on the samples themselves")
     right.loglog(alphas, left_out, color=BLUE, lw=2, label="on samples left out")
     for alpha, colour, _ in looks:
-        right.plot(alpha, left_out[np.argmin(np.abs(np.log(alphas / alpha)))], "o", color=colour, ms=7)
+        right.plot(
+            alpha, left_out[np.argmin(np.abs(np.log(alphas / alpha)))], "o", color=colour, ms=7
+        )
     right.axhline(0.25, color=MUTED, lw=1, ls=(0, (4, 3)))
-    right.annotate("noise", (alphas[-1], 0.25), (0, 3), textcoords="offset points", ha="right", color=MUTED)
+    right.annotate(
+        "noise", (alphas[-1], 0.25), (0, 3), textcoords="offset points", ha="right", color=MUTED
+    )
     right.set(xlabel="λ", ylabel="error")
     right.set_title("Samples that are left out can tell")
     right.legend()

@@ -45,7 +45,9 @@ def pairs(word):
 
 
 words = ["banana", "bandana", "cabana"]
-by_hand = [[sum(pairs(a)[piece] * pairs(b)[piece] for piece in pairs(a)) for b in words] for a in words]
+by_hand = [
+    [sum(pairs(a)[piece] * pairs(b)[piece] for piece in pairs(a)) for b in words] for a in words
+]
 k = Spectrum(k=2)
 print(k(words))
 assert np.array_equal(k(words), by_hand)
@@ -89,7 +91,9 @@ assert right[repr(gapped)] > right[repr(exact)] + 0.05
 # Texts: words, and runs of letters. By words, two spellings have little in common; by letters they have much.
 by_words, by_letters = TextNGrams((1, 1)), TextNGrams(None, characters=(2, 4))
 spellings = ["my parcel was delivered", "my parcle was deliverd"]
-print(f"alike by words {by_words(spellings)[0, 1]:.2f}, by letters {by_letters(spellings)[0, 1]:.2f}")
+print(
+    f"alike by words {by_words(spellings)[0, 1]:.2f}, by letters {by_letters(spellings)[0, 1]:.2f}"
+)
 assert by_letters(spellings)[0, 1] > by_words(spellings)[0, 1] + 0.1
 
 # %%
@@ -100,11 +104,13 @@ assert by_letters(spellings)[0, 1] > by_words(spellings)[0, 1] + 0.1
 # has no minimum to find. ``repair`` makes the matrix positive semidefinite: negative eigenvalues are cut off, turned
 # over, or lifted by adding to the diagonal. Cutting moves the matrix least.
 letters = "abc"
-tokens = sorted({a + b + c + d for a in letters for b in letters for c in letters for d in letters})[::2]
+tokens = sorted(
+    {a + b + c + d for a in letters for b in letters for c in letters for d in letters}
+)[::2]
 edits = EditSimilarity(scale=3.0)
 S = edits(tokens)
 found = verdict(S)
-print(f"{edits.proof().status}; smallest eigenvalue {found.smallest:.2f}, a'Sa = {found.quadratic_form:.2f}")
+print(f"{edits.proof().status}; a'Sa = {found.quadratic_form:.2f} for a unit vector a")
 assert edits.proof().status == "unproven"
 assert not found.psd
 assert np.isclose(found.witness @ S @ found.witness, found.smallest)
@@ -180,8 +186,14 @@ images = [drawing(c) for c in is_square]
 flat = np.array([image.ravel() for image in images])
 bags = [patches(image) for image in images]
 bag = SetKernel(RBF(scale=1.0)).normalized()
-by_pixels = SVC(C=10.0, kernel=RBF("median")).fit(flat[:40], is_square[:40]).score(flat[40:], is_square[40:])
-by_patches = SVC(C=100.0, kernel=bag).fit(bags[:40], is_square[:40]).score(bags[40:], is_square[40:])
+by_pixels = (
+    SVC(C=10.0, kernel=RBF("median"))
+    .fit(flat[:40], is_square[:40])
+    .score(flat[40:], is_square[40:])
+)
+by_patches = (
+    SVC(C=100.0, kernel=bag).fit(bags[:40], is_square[:40]).score(bags[40:], is_square[40:])
+)
 print(f"right by pixels {by_pixels:.0%}, by patches {by_patches:.0%}")
 assert by_patches > 0.9
 assert by_pixels < 0.85
@@ -213,7 +225,9 @@ listed = Spectrum(3).feature_map().fit(strands[:300])
 few = LinearSVC(C=0.01, tol=1e-8).fit(listed.transform(strands[:300]), has[:300])
 kernelised = SVC(C=0.01, kernel=Spectrum(3), tol=1e-8).fit(strands[:300], has[:300])
 assert np.allclose(
-    few.decision_function(listed.transform(strands[300:])), kernelised.decision_function(strands[300:]), atol=1e-4
+    few.decision_function(listed.transform(strands[300:])),
+    kernelised.decision_function(strands[300:]),
+    atol=1e-4,
 )
 
 # %%
@@ -225,7 +239,10 @@ with house():
     ax = left.subplots()
     values = mended["clip"].eigenvalues_before[::-1]
     rank = np.arange(1, len(values) + 1)
-    for shown, colour, mark, label in ((values >= 0, BLUE, "o", "kept"), (values < 0, RED, "v", "cut off")):
+    for shown, colour, mark, label in (
+        (values >= 0, BLUE, "o", "kept"),
+        (values < 0, RED, "v", "cut off"),
+    ):
         ax.plot(rank[shown], values[shown], mark, color=colour, ms=4.5, mew=0, label=label)
     ax.axhline(0, color=MUTED, lw=1)
     ax.set_yscale("symlog", linthresh=0.1)
