@@ -184,7 +184,7 @@ with house():
 lag = np.linspace(0, 8, 161)[:, None]
 with house():
     fig, axes = plt.subplots(
-        2, 5, figsize=(12, 4.6), layout="constrained", sharex="row", sharey="row"
+        2, 5, figsize=(10, 4.4), layout="constrained", sharex="row", sharey="row"
     )
     w = np.linspace(-6, 6, 400)
     for (name, (law, kernel)), (top, bottom) in zip(pairs.items(), axes.T, strict=True):

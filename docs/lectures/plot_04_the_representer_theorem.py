@@ -181,7 +181,7 @@ assert np.allclose(margin.decision_function(x), svc.decision_function(x), atol=1
 # functions.
 grid = np.linspace(-3, 3, 300)[:, None]
 with house():
-    fig, axes = plt.subplots(1, 5, figsize=(13, 3.1), layout="constrained", sharey=True)
+    fig, axes = plt.subplots(1, 5, figsize=(10.5, 2.9), layout="constrained", sharey=True)
     for ax, (name, model) in zip(axes, fits.items(), strict=True):
         ax.plot(x, target, "o", color=MUTED, ms=3, alpha=0.6)
         ax.plot(grid, np.sin(1.5 * grid), color=INK, lw=1, ls=(0, (4, 3)))

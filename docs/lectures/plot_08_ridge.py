@@ -65,7 +65,7 @@ assert r2["height, weight, their products"][0] < 0.1
 assert r2["height, weight, their products"][1] > 0.95
 
 with house():
-    fig, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
+    fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
     for ax, x, name in zip(axes, (temperature, buyers, buyers), cases, strict=False):
         target, plain, better = cases[name]
         order = np.argsort(x)
@@ -191,7 +191,7 @@ assert path[-1].function_.norm() < 0.2 < path[0].function_.norm()
 grid = np.linspace(-3, 3, 400)[:, None]
 with house():
     fig, (left, right) = plt.subplots(
-        1, 2, figsize=(11, 4), layout="constrained", width_ratios=(1.4, 1)
+        1, 2, figsize=(10, 4), layout="constrained", width_ratios=(1.4, 1)
     )
     left.plot(x, y, "o", color=MUTED, ms=4, alpha=0.7)
     looks = ((1e-6, RED, 1.1), (chosen.alpha_, BLUE, 2.4), (100.0, INK, 1.1))

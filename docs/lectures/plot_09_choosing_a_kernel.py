@@ -70,7 +70,7 @@ assert apart < 0.01
 
 box = [limits(column) for column in X.T]
 with house():
-    fig, axes = plt.subplots(1, 4, figsize=(13, 3.3), layout="constrained", sharey=True)
+    fig, axes = plt.subplots(1, 4, figsize=(10.5, 3.1), layout="constrained", sharey=True)
     for ax, scale in zip(axes, (0.05, 0.3, 1.0, 30.0), strict=True):
         machine = SVC(C=10.0, kernel=RBF(scale=scale)).fit(X, y)
         x1, x2, f = on_grid(machine.decision_function, box)
@@ -155,9 +155,9 @@ assert (
 # %%
 # Many parameters at once
 # -----------------------
-# A grid over one scale for each feature would be endless. For ridge regression the error on samples left out has a
-# gradient in all parameters of the kernel, and ``learn_kernel`` follows it. Of these seven features the last two are
-# noise: their scales grow until they count no more.
+# A grid over one scale for each feature would be endless. But what is asked of a kernel has a gradient in all of its
+# parameters: here how probable it makes the targets; with "loo", the error on samples left out. ``learn_kernel``
+# follows the gradient. Of these seven features the last two are noise: their scales grow until they count no more.
 F, target = make_friedman1(150, n_features=7, noise=0.5, random_state=0)
 F_new, target_new = make_friedman1(1000, n_features=7, noise=0.0, random_state=1)
 learned = learn_kernel(KernelRidge(fit_intercept=True), RBF(), F, target, ard=True)
@@ -178,22 +178,15 @@ assert min(learned.kernel.scale[5:]) > 3 * max(learned.kernel.scale[:5])
 # held out.
 with house():
     fig, (left, right) = plt.subplots(
-        1, 2, figsize=(12, 4.4), layout="constrained", width_ratios=(1.1, 1)
+        1, 2, figsize=(10.5, 4.4), layout="constrained", width_ratios=(1.1, 1)
     )
     left.semilogx(scales, training, color=MUTED, lw=1.5, label="training points")
     left.semilogx(scales, held_out, "o-", color=BLUE, ms=4, label="held out, 5 folds")
     left.semilogx(scales, future, color=INK, lw=1.2, ls=(0, (4, 3)), label="3,000 new points")
     left.axvline(chosen, color=BLUE, lw=0.8)
     left.plot(scales[0], training[0], "o", color=RED, ms=8)
-    left.annotate(
-        "learned by heart",
-        (scales[0], 1.0),
-        (4, -16),
-        textcoords="offset points",
-        color=RED,
-        va="top",
-    )
-    left.set(xlabel="scale of the Gaussian kernel", ylabel="right")
+    left.text(0.025, 1.015, "learned by heart", color=RED)
+    left.set(xlabel="scale of the Gaussian kernel", ylabel="right", ylim=(0.47, 1.05))
     left.set_title("Only points that are held out can choose")
     left.legend(loc="lower center")
     right.imshow(table, cmap=SEQUENTIAL, vmin=0.7, vmax=0.96, aspect="auto")

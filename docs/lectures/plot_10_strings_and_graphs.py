@@ -234,7 +234,7 @@ assert np.allclose(
 # Left, what ``repair`` cuts off. In the middle, drawings as the machine of patches gets them. Right, the Gram matrix of
 # the melodies: two that rise are alike, and two that fall.
 with house():
-    fig = plt.figure(figsize=(13, 4), layout="constrained")
+    fig = plt.figure(figsize=(11, 3.6), layout="constrained")
     left, middle, right = fig.subfigures(1, 3, width_ratios=(1.1, 0.8, 1))
     ax = left.subplots()
     values = mended["clip"].eigenvalues_before[::-1]
@@ -267,7 +267,7 @@ unseen = {
     "Melodies: rising": (aligned, melodies, up, 30),
 }
 with house():
-    fig, axes = plt.subplots(1, 4, figsize=(13, 3.2), layout="constrained", sharey=True)
+    fig, axes = plt.subplots(1, 4, figsize=(10.5, 3), layout="constrained", sharey=True)
     for ax, (name, (kernel, points, classes, n)) in zip(axes, unseen.items(), strict=True):
         f = SVC(C=100.0, kernel=kernel).fit(points[:n], classes[:n]).decision_function(points[n:])
         right = np.mean((f > 0) == (classes[n:] == 1))
