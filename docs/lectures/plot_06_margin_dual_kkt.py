@@ -131,7 +131,7 @@ assert bounds.max() <= soft.certificate_.primal <= values.min()
 print(soft.certificate_)
 checked = soft.certificate_.verify(X, y)
 assert checked.relative_gap < 1e-8
-assert checked.dual <= checked.primal
+assert checked.dual <= checked.primal + 1e-9
 quadratic_program = minimize(
     lambda alpha: -g(alpha),
     np.zeros(40),
@@ -155,7 +155,7 @@ with warnings.catch_warnings():
     ]
 above, below = ([getattr(c, name) for c in ended] for name in ("primal", "dual"))
 assert max(below) <= checked.primal <= min(above) + 1e-9
-assert (np.diff(below) >= 0).all()
+assert (np.diff(below) >= -1e-9).all()  # the dual bound only rises
 with house():
     fig, ax = plt.subplots(figsize=(6.8, 3.8), layout="constrained")
     steps = np.arange(1, 26)
