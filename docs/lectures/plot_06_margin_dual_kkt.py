@@ -23,10 +23,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import minimize
 
-from mercer import SVC, Linear, LinearSVC, Perceptron, plots
+from mercer import SVC, Infeasible, Linear, LinearSVC, Perceptron, plots
 from mercer.losses import Hinge
 from mercer.plots.style import BLUE, INK, MUTED, RED, house
-from mercer.solvers import Infeasible
 
 rng = np.random.default_rng(0)
 y = np.repeat([-1.0, 1.0], 20)

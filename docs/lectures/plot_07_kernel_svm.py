@@ -24,8 +24,7 @@ from sklearn.datasets import make_moons
 from mercer import RBF, SVC, FromFeatures, Gram, KernelMachine, Linear, Monomials, Polynomial, plots
 from mercer.losses import Hinge
 from mercer.plots.style import INK, PALE, house, limits, on_grid, scatter
-from mercer.solvers import Control
-from mercer.solvers.representer.plug_in import plug_in
+from mercer.solvers import Control, plug_in
 
 xor = plots.LIFTS["xor"]
 X, y = xor.sample()

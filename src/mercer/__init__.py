@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     )
     from mercer.io import load, save
     from mercer.selection import AutoClassifier, AutoRegressor, KernelMixture, KernelSearchCV, auto, learn_kernel
+    from mercer.solvers import Infeasible
     from mercer.tables import TableEncoder, read_table
 
 __version__ = "0.1.0"
@@ -135,6 +136,7 @@ __all__ = [
     "Gram",
     "Graph",
     "Graphlets",
+    "Infeasible",
     "Intersection",
     "Kendall",
     "Kernel",
@@ -216,6 +218,7 @@ _FOLDERS = ("estimators", "io", "losses", "plots", "report", "selection", "solve
 _ELSEWHERE = {
     "AutoClassifier": "mercer.selection",
     "AutoRegressor": "mercer.selection",
+    "Infeasible": "mercer.solvers",
     "KernelMixture": "mercer.selection",
     "KernelSearchCV": "mercer.selection",
     "TableEncoder": "mercer.tables",
