@@ -86,12 +86,12 @@ def check_representer(
         raise ValueError(f"weights must be {n} numbers of at least 0.")
     penalty = SquaredNorm(1.0) if penalty is None else penalty
     case = _Case(kernel, X, y, a, np.asarray(offset, dtype=np.float64), loss, penalty, w, intercept)
-    found, why = case.certificate(strength, tol)
-    if not found.converged and case.by_features():
-        found, why = case.certificate(strength, tol)
-    found = replace(found, seconds=time.perf_counter() - started)
-    found = found if found.converged else replace(found, stopped=Stop.LARGE_GAP)
-    return without_duality(found, why_indefinite(kernel, X) or why)
+    certificate, why = case.certificate(strength, tol)
+    if not certificate.converged and case.by_features():
+        certificate, why = case.certificate(strength, tol)
+    certificate = replace(certificate, seconds=time.perf_counter() - started)
+    certificate = certificate if certificate.converged else replace(certificate, stopped=Stop.LARGE_GAP)
+    return without_duality(certificate, why_indefinite(kernel, X) or why)
 
 
 class _Case:
@@ -177,11 +177,11 @@ class _Case:
             Kr = self.times(r)
             gap = abs(float(np.vdot(r, Kr))) / (2.0 * candidates[0])
             if what == "penalty":
-                found = [
+                duals = [
                     self._dual(u, c, lambda s: s * s / (2 * candidates[0])) for u, c in self._points(candidates[:1])
                 ]
                 squared = float(self.losses.sum()) + 0.5 * candidates[0] * t * t
-                gap = min(gap, *(squared - d for d, _ in found)) if found else gap
+                gap = min(gap, *(squared - d for d, _ in duals)) if duals else gap
             kkt = float(np.abs(Kr).max()) / candidates[0]
             return primal, primal - max(gap, 0.0), kkt, f"the {what} is not convex"
         best, kkt = -math.inf, math.inf
@@ -197,13 +197,13 @@ class _Case:
         if isinstance(self.penalty, SquaredNorm):
             given = float(self.penalty.strength)
             return [given if given > 0 else _NO_PENALTY * (float(self.diag.max()) or 1.0)]
-        found = [] if known is None else [float(known)]
+        strengths = [] if known is None else [float(known)]
         if self.t > 0:
             with np.errstate(all="ignore"):
-                found.append(float(self.penalty.derivative(self.t)) / self.t)
-                found.append(-float(np.vdot(self.slopes, self.f)) / self.t**2)
-        found = [s for s in found if 0 < s < math.inf]
-        return found or [1.0]
+                strengths.append(float(self.penalty.derivative(self.t)) / self.t)
+                strengths.append(-float(np.vdot(self.slopes, self.f)) / self.t**2)
+        strengths = [s for s in strengths if 0 < s < math.inf]
+        return strengths or [1.0]
 
     def _convex_penalty(self) -> bool:
         said = getattr(self.penalty, "convex", None)
@@ -216,7 +216,7 @@ class _Case:
 
     def _points(self, strengths: list[float]) -> list[tuple[np.ndarray, float]]:
         """Return dual points with the sums of their conjugates."""
-        found = []
+        points = []
         starts = [self.slopes] + [-s * self.a for s in strengths]
         if self.Phi is not None:
             starts.append(self._balanced(strengths[0]))
@@ -227,10 +227,10 @@ class _Case:
             if u is None:
                 continue
             if u is self.slopes:
-                found.append((u, float(np.vdot(u, self.v)) - float(self.losses.sum())))
+                points.append((u, float(np.vdot(u, self.v)) - float(self.losses.sum())))
             elif (conjugates := self._conjugates(u)) is not None:
-                found.append(conjugates)
-        return found
+                points.append(conjugates)
+        return points
 
     def _balanced(self, strength: float) -> np.ndarray:
         """Return the point nearest to the slopes at which sum u_i Phi(x_i) is -strength f, and the sum of u 0."""
@@ -314,8 +314,8 @@ class _Case:
             for _ in range(120):
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if float(R.derivative(ten**middle)) < s else (low, middle)
-            found = [s * t - float(R.value(t)) for t in (np.float64(0.0), ten**low, ten**high)]
-        return max(value for value in found if not math.isnan(value))
+            values = [s * t - float(R.value(t)) for t in (np.float64(0.0), ten**low, ten**high)]
+        return max(value for value in values if not math.isnan(value))
 
 
 def _finite(function: Any, argument: float) -> float:

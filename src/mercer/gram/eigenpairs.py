@@ -53,8 +53,8 @@ class Eigenpairs:
     >>> import numpy as np
     >>> from mercer import Gram, Linear
     >>> from mercer.gram import top_eigenpairs
-    >>> found = top_eigenpairs(Gram(Linear(), [[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), 2)
-    >>> found.values, found.how
+    >>> pairs = top_eigenpairs(Gram(Linear(), [[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), 2)
+    >>> pairs.values, pairs.how
     (array([9., 4.]), 'LAPACK')
     """
 
@@ -107,10 +107,10 @@ def top_eigenpairs(
     >>> from mercer.gram import top_eigenpairs
     >>> X = np.random.default_rng(0).standard_normal((1500, 3))
     >>> K = Gram(RBF(scale=2.0), X)
-    >>> found = top_eigenpairs(K, 5)
-    >>> bool(np.allclose(K @ found.vectors, found.vectors * found.values))
+    >>> pairs = top_eigenpairs(K, 5)
+    >>> bool(np.allclose(K @ pairs.vectors, pairs.vectors * pairs.values))
     True
-    >>> bool(found.residuals.max() <= 1e-8 * found.values[0])
+    >>> bool(pairs.residuals.max() <= 1e-8 * pairs.values[0])
     True
     """
     n = gram.shape[0]

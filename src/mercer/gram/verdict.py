@@ -168,8 +168,8 @@ def verdict(
     >>> X = np.linspace(-2, 2, 50)[:, None]
     >>> bool(verdict(RBF(scale=1.0), X))
     True
-    >>> found = verdict(Sigmoid(gamma=1.0, c=-1.0), X)
-    >>> a = found.witness
+    >>> refuted = verdict(Sigmoid(gamma=1.0, c=-1.0), X)
+    >>> a = refuted.witness
     >>> float(a @ Sigmoid(gamma=1.0, c=-1.0)(X) @ a) < 0
     True
     >>> print(verdict([[1.0, 2.0], [2.0, 1.0]]))

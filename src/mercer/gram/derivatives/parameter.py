@@ -56,14 +56,14 @@ def parameters(kernel: Kernel) -> list[Parameter]:
     >>> [(str(p), p.value) for p in parameters(2.0 * RBF(scale=[1.0, 3.0]) + Constant(0.5))]
     [('left__factor', 2.0), ('left__base__scale[0]', 1.0), ('left__base__scale[1]', 3.0), ('right__value', 0.5)]
     """
-    found = []
+    entries = []
     for prefix, part, name in _places(kernel):
         value = getattr(part, name)
         if isinstance(value, numbers.Real):
-            found.append(Parameter(prefix + name, None, float(value)))
+            entries.append(Parameter(prefix + name, None, float(value)))
         else:
-            found += [Parameter(prefix + name, i, float(v)) for i, v in enumerate(_flat(value))]
-    return found
+            entries += [Parameter(prefix + name, i, float(v)) for i, v in enumerate(_flat(value))]
+    return entries
 
 
 def with_parameters(kernel: K, values: Sequence[Any] | np.ndarray) -> K:
