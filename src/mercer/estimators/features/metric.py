@@ -145,9 +145,9 @@ class Round:
         """Return the coefficients and the leave-one-out errors on rows."""
         return left_out_by(partial(self.values, rows), Y, self.strength * shift)
 
-    def with_errors(self, found: LeftOut, Y: np.ndarray, shift: np.ndarray) -> Round:
-        """Return the same with leave-one-out errors that were found for targets Y, if any were."""
-        return self if found is None else replace(self, error=mean_square(found[1], Y, shift), left=found[1])
+    def with_errors(self, solution: LeftOut, Y: np.ndarray, shift: np.ndarray) -> Round:
+        """Return the same with the leave-one-out errors of a solution for targets Y, if there is one."""
+        return self if solution is None else replace(self, error=mean_square(solution[1], Y, shift), left=solution[1])
 
 
 def left_out_by(values: Callable[[Any], np.ndarray], Y: np.ndarray, shift: Any) -> LeftOut:
@@ -161,8 +161,8 @@ def left_out_by(values: Callable[[Any], np.ndarray], Y: np.ndarray, shift: Any) 
         As for `left_out`.
     """
     for kind in (np.float32, np.float64) if len(Y) >= _SINGLE_ROWS else (np.float64,):
-        if (found := left_out(values(kind), Y, shift)) is not None:
-            return found
+        if (solution := left_out(values(kind), Y, shift)) is not None:
+            return solution
     return None
 
 
@@ -200,8 +200,8 @@ def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps:
     looked = dict[tuple[int, int], tuple[float, Any]]()
 
     def look(place: tuple[int, int]) -> tuple[float, Any]:
-        found = replace(one, scale=place[0], alpha=place[1]).left_out(rows, Y, shift)
-        return (math.inf, None) if found is None else (mean_square(found[1], Y, shift), found)
+        solution = replace(one, scale=place[0], alpha=place[1]).left_out(rows, Y, shift)
+        return (math.inf, None) if solution is None else (mean_square(solution[1], Y, shift), solution)
 
     def least(places: list[tuple[int, int]]) -> tuple[int, int]:
         """Return the place with the least error; on each core one that has not been looked at."""
@@ -221,9 +221,9 @@ def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps:
             if looked[best][0] >= _GAIN**2 * looked[at][0]:
                 break
             at = best
-    found = looked[at][1]
+    solution = looked[at][1]
     there = replace(one, scale=at[0], alpha=at[1], error=looked[at][0])
-    return (there, None) if found is None else (replace(there, left=found[1]), found[0])
+    return (there, None) if solution is None else (replace(there, left=solution[1]), solution[0])
 
 
 def next_matrix(one: Round, rows: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -251,8 +251,8 @@ def rounds(
     for number in range(count + 1):
         one, a = tuned(one, rows[:few], Y[:few], shift[:few], steps if number == 0 else _STEPS[-1:])
         if few < len(rows):
-            found = one.left_out(rows, Y, shift)
-            one, a = one.with_errors(found, Y, shift), None if found is None else found[0]
+            solution = one.left_out(rows, Y, shift)
+            one, a = one.with_errors(solution, Y, shift), None if solution is None else solution[0]
         yield one
         if a is None or number == count:
             return
@@ -430,7 +430,7 @@ class _Learning:
     def best(self, family: Family, size: int, count: int, before: Round | None = None) -> Round:
         """Return the round of a family with the least error on the other half; of few rows, on both halves."""
         halves = self.order[: self.half], self.order[self.half :]
-        found: list[list[Round]] = []
+        by_half: list[list[Round]] = []
         both = self.half <= size
         for one, other in (halves, halves[::-1])[: 2 if both else 1]:
             learn, judge = one[:size], other[:size]
@@ -438,18 +438,18 @@ class _Learning:
             if before is not None:
                 matrix = in_unit_length(self.rows(family, learn), before.matrix, family.mixes)
                 start, steps = replace(before, matrix=matrix), _STEPS[-1:]
-            found.append([])
+            by_half.append([])
             for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
                 Y, shift, seen = self.Y[judge], self.shift[judge], step.error
                 step = step.with_errors(step.left_out(self.rows(family, judge), Y, shift), Y, shift)
                 step = replace(step, optimism=_optimism(step.error, seen))
-                found[-1].append(step)
+                by_half[-1].append(step)
                 if self.listen is not None:
                     self.listen(step, len(judge))
-                worse = not both and len(found[-1]) > 1 and step.error >= found[-1][-2].error
+                worse = not both and len(by_half[-1]) > 1 and step.error >= by_half[-1][-2].error
                 if worse or self.clock.over(_SCREENED_SHARE):
                     break
-        joined = [_both(parts) for parts in zip(*found, strict=False)]
+        joined = [_both(parts) for parts in zip(*by_half, strict=False)]
         for step in joined:
             self.tried.append((step, len(step.left)))
         return min(joined, key=lambda step: step.error)
@@ -462,8 +462,8 @@ class _Learning:
             K = np.mean([step.values(self.rows(step.family, judge)) for step in steps], axis=0)
             alpha = round(sum(step.alpha for step in steps) / len(steps))
             one = replace(steps[0], alpha=alpha, error=math.inf)
-            found = left_out(K, self.Y[judge], one.strength * self.shift[judge])
-            return one.with_errors(found, self.Y[judge], self.shift[judge])
+            solution = left_out(K, self.Y[judge], one.strength * self.shift[judge])
+            return one.with_errors(solution, self.Y[judge], self.shift[judge])
 
         near = [step for step in ranking if not self.hopeless(step, ranking)]
         taken, now = [0], mean(near[:1]) if joint > 1 else near[0]

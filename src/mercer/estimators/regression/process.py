@@ -168,8 +168,8 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             if self.log_marginal_likelihood_value_ is None:
                 self._posterior = ByGradients(Gram(self.kernel_, points, budget=self.budget), shift)
             else:
-                found = Evidence(points, self._normalised).factor(self.kernel_, shift, careful=True)
-                self._posterior = ByFactor(self.kernel_, points, shift + found.jitter, found.values)
+                factored = Evidence(points, self._normalised).factor(self.kernel_, shift, careful=True)
+                self._posterior = ByFactor(self.kernel_, points, shift + factored.jitter, factored.values)
                 self._prepare()
         return self._posterior
 
@@ -243,8 +243,8 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             covariance = self._covariance(Points(new), self._noise_of(of))
         R = eigen_factor(covariance)
         draws = np.einsum("rp,crs->pcs", R, rng.standard_normal((columns.shape[1], len(R), int(n_samples))))
-        found = columns[..., None] + draws * units[:, None]
-        return found[:, 0] if self._flat else found
+        samples = columns[..., None] + draws * units[:, None]
+        return samples[:, 0] if self._flat else samples
 
     def _prior(self, X: Any, of: str) -> tuple[Points, Kernel, float, np.ndarray, np.ndarray]:
         """Return points, kernel, noise, means and units of the process before it has seen data."""
@@ -421,10 +421,10 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
 def _matrix(kernel: Kernel, points: Points, noise: float) -> np.ndarray:
     """Return the covariances of the process before it has seen data."""
-    found = np.empty((len(points), len(points)))
-    fill(kernel, points, found)
-    found.flat[:: len(points) + 1] += noise
-    return found
+    K = np.empty((len(points), len(points)))
+    fill(kernel, points, K)
+    K.flat[:: len(points) + 1] += noise
+    return K
 
 
 def check_of(of: Any) -> None:

@@ -60,14 +60,14 @@ def finite(method: _Method) -> _Method:
     @wraps(method)
     def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = method(self, X, *args, **kwargs)
-        if not np.isfinite(found).all():
+            values = method(self, X, *args, **kwargs)
+        if not np.isfinite(values).all():
             sizes = _sizes({"X": X}) or "the points"
             raise FloatingPointError(
                 f"answers of {type(self).__name__} leave the range of float64: {sizes}. Scale the features, and the "
                 "targets where they are large, before the fit."
             )
-        return found
+        return values
 
     return answer  # type: ignore[return-value]
 

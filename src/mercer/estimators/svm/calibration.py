@@ -116,12 +116,12 @@ def pair_maps(
     weights, counts
         What each point counts, as for `logistic_map`.
     """
-    found = []
+    lines = []
     for p, (i, j) in enumerate(zip(*pair_index(count), strict=True)):
         here = np.isfinite(values[:, p]) & ((codes == i) | (codes == j))
         positive = codes[here] == (j if count == 2 else i)
-        found.append(logistic_map(values[here, p], positive, None if weights is None else weights[here], counts))
-    slope, offset = np.array(found).T
+        lines.append(logistic_map(values[here, p], positive, None if weights is None else weights[here], counts))
+    slope, offset = np.array(lines).T
     maps = {"slope": slope, "offset": offset}
     known = np.isfinite(values).all(axis=1)
     if count > 2 and known.any():
@@ -138,8 +138,8 @@ def _power(law: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     target[np.arange(len(law)), codes] = (n + 1.0) / (n + 2.0)
     logs = np.log(law / law.max(axis=1, keepdims=True))
     mean = float(weight @ np.sum(target * logs, axis=1))
-    found = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
-    return float(found.x)
+    optimum = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
+    return float(optimum.x)
 
 
 def score_maps(
@@ -195,8 +195,8 @@ def cross_calibrated(
         law = np.empty((len(at), count))
         if len(cut) > 1:
             parts = [f[here] for here in cut], [at[here] for here in cut]
-            for here, found in zip(cut, cross_calibrated(*parts, codes, count, weights, counts), strict=True):
-                law[here] = found
+            for here, calibrated in zip(cut, cross_calibrated(*parts, codes, count, weights, counts), strict=True):
+                law[here] = calibrated
             return [law]
     laws = []
     every, f = np.concatenate(points), np.concatenate(values)

@@ -170,11 +170,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             distances[training.rows] = best.distances
             self._complete(data, distances)
         self.inertia_, self.n_iter_ = best.inertia, best.steps
-        found = len(np.unique(best.labels))
-        if found < k:
+        clusters = len(np.unique(best.labels))
+        if clusters < k:
             warn(
-                f"{found} clusters were found where n_clusters={k}: the samples have no more than that many different "
-                "images in H. Ask for fewer clusters.",
+                f"{clusters} clusters were found where n_clusters={k}: the samples have no more than that many "
+                "different images in H. Ask for fewer clusters.",
                 ConvergenceWarning,
             )
         elif not best.converged and best.steps == self.max_iter:
@@ -192,15 +192,15 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         best = None
         for _ in range(starts if isinstance(self.n_init, str) else int(self.n_init)):
             if callable(self.init):
-                found = self._from(self.init(training.points.data, lloyd.k, random_state=rng), lloyd, training)
+                clusters = self._from(self.init(training.points.data, lloyd.k, random_state=rng), lloyd, training)
             elif self.init == "random":
                 w = lloyd.weights
                 seeds = rng.choice(lloyd.n, size=lloyd.k, replace=False, p=w / w.sum())
-                found = lloyd.run(seeds, self.max_iter, self.tol)
+                clusters = lloyd.run(seeds, self.max_iter, self.tol)
             else:
-                found = lloyd.run(lloyd.plus_plus(rng), self.max_iter, self.tol)
-            if best is None or found.inertia < best.inertia:
-                best = found
+                clusters = lloyd.run(lloyd.plus_plus(rng), self.max_iter, self.tol)
+            if best is None or clusters.inertia < best.inertia:
+                best = clusters
         assert best is not None
         return best
 
