@@ -217,8 +217,8 @@ class _Parser:
             if not values and not commas:
                 self.fail("a kernel or a number is expected between these brackets.", token)
             return values[0] if len(values) == 1 and not commas else tuple(values)
-        found = "the text ends" if token.kind == "end" else f"{token.text!r} stands"
-        self.fail(f"a kernel or a number is expected where {found}.", token)
+        where = "the text ends" if token.kind == "end" else f"{token.text!r} stands"
+        self.fail(f"a kernel or a number is expected where {where}.", token)
 
     def items(self, close: str, opened: Token) -> tuple[list[Any], int]:
         """Return what stands between brackets, and the number of commas."""
@@ -415,7 +415,7 @@ def tokens(text: str) -> list[Token]:
         raise ExpressionError(
             f"the text has {len(text):,} characters; at most {_LENGTH:,} are read.", text, _LENGTH, _LENGTH
         )
-    found: list[Token] = []
+    words: list[Token] = []
     at, stop = 0, len(text.rstrip())
     while at < stop:
         match = _WORD.match(text, at)
@@ -432,8 +432,8 @@ def tokens(text: str) -> list[Token]:
             value = _number(word, text, start, at)
         elif kind == "string":
             value = _ESCAPE.sub(lambda m, start=start: _unescaped(m[1], text, start + 1 + m.start()), word[1:-1])  # type: ignore[misc]
-        found.append(Token(kind, word, value, start, at))
-    return [*found, Token("end", "", None, stop, stop)]
+        words.append(Token(kind, word, value, start, at))
+    return [*words, Token("end", "", None, stop, stop)]
 
 
 def _number(word: str, text: str, start: int, end: int) -> int | float:

@@ -108,10 +108,10 @@ def kernel_from_state(manifest: Any, arrays: Arrays, more: More | None = None) -
     >>> kernel_from_state(*kernel_to_state(RBF(scale=[1.0, 2.0]) + Linear()))
     RBF(scale=[1.0, 2.0]) + Linear()
     """
-    found = read_value(manifest, arrays, lambda code: _read(code, arrays, more))
-    if not isinstance(found, Kernel):
+    kernel = read_value(manifest, arrays, lambda code: _read(code, arrays, more))
+    if not isinstance(kernel, Kernel):
         raise damaged("a kernel has the keys 'kernel' and 'parameters'", manifest)
-    return found
+    return kernel
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -135,16 +135,16 @@ def write_kernel(kernel: Kernel, name: str, arrays: Arrays, more: Other | None =
             return write_kernel(value, where, arrays) if more is None else more(value, where)
         if isinstance(value, SpectralLaw):
             return _write_law(value, where, arrays, other)
-        found = _write_scipy(value, where, arrays, other)
-        if found is None and more is not None:
+        code = _write_scipy(value, where, arrays, other)
+        if code is None and more is not None:
             return more(value, where)
-        if found is None:
+        if code is None:
             raise TypeError(
                 f"{where.removeprefix(name + '.')} of {kernel!r} is {value!r:.80}, which is not plain data: a state "
                 "holds numbers, texts and arrays, no code. Write the kernel as a class of its own (decorators "
                 "register_kernel and kernel), whose code stays in your program."
             )
-        return found
+        return code
 
     return {
         "kernel": cls.__name__,
@@ -169,10 +169,10 @@ def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, A
         if isinstance(law.dist, stats.rv_discrete):
             del given["scale"]  # which such laws do not have
     else:
-        found = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
-        if not found:
+        kinds = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
+        if not kinds:
             return None
-        kind = found[0]
+        kind = kinds[0]
         given = {key: getattr(law, key) for key in _SEVERAL[kind]}
         dimension = len(given[_SEVERAL[kind][0]])
         if dimension > _DIMENSION:
@@ -196,10 +196,10 @@ def write_law(law: Any, name: str, arrays: Arrays) -> dict[str, Any] | None:
     """
 
     def other(value: Any, where: str) -> Any:
-        found = write_law(value, where, arrays)
-        if found is None:
+        code = write_law(value, where, arrays)
+        if code is None:
             raise TypeError(f"{where} is {value!r:.80}, which is not plain data; a law is written by its numbers.")
-        return found
+        return code
 
     if isinstance(law, SpectralLaw):
         return _write_law(law, name, arrays, other)

@@ -279,8 +279,8 @@ def parameters(law: Any) -> dict[str, Any]:
     """Shapes, loc and scale of a frozen law, by name, defaults filled in."""
     shapes = [name.strip() for name in (law.dist.shapes or "").split(",") if name.strip()]
     named = dict(zip([*shapes, "loc", "scale"], law.args, strict=False))
-    found = {"loc": 0.0, "scale": 1.0} | named | law.kwds
-    return {key: found[key] for key in [*shapes, "loc", "scale"]}
+    values = {"loc": 0.0, "scale": 1.0} | named | law.kwds
+    return {key: values[key] for key in [*shapes, "loc", "scale"]}
 
 
 def describe(law: Any) -> str:

@@ -113,10 +113,10 @@ class GappedCounts:
 
     def __call__(self, points: Points) -> Any:
         strings = points.through(letters)
-        found = self._counts(strings)
+        counts = self._counts(strings)
         if not self.both:
-            return found
-        return (found + self._counts(strings.through(reverse_complement))) * 0.5**0.5
+            return counts
+        return (counts + self._counts(strings.through(reverse_complement))) * 0.5**0.5
 
     def _counts(self, strings: Points) -> Any:
         given: Sequences = strings.data
@@ -249,11 +249,11 @@ class Spelled:
     alphabet: int
 
     def __call__(self, points: Points) -> Sequences:
-        found: Sequences = points.through(letters).data
-        size = len(np.unique(found.letters))
+        sequences: Sequences = points.through(letters).data
+        size = len(np.unique(sequences.letters))
         if size > self.alphabet:
             raise ValueError(
                 f"{points.name} has {size} different letters, more than the {self.alphabet} of the kernel's alphabet; "
                 f"pass Mismatch(..., alphabet={size}), or fold cases and rare letters."
             )
-        return found
+        return sequences
