@@ -142,11 +142,11 @@ class MercerExpansion:
             _check_count("nodes", nodes, 4)
         self.measure, self._given = measure, weights
         self._measure = measure_of(measure, weights)
-        found = spectrum(kernel, self._measure, int(rank), nodes, Budget(budget), seed)
-        self._rule, self._vectors = found.rule, found.vectors
-        self.points, self.weights, self.how = found.rule.points, found.rule.weights, found.how
-        self.eigenvalues, self.errors = found.values, found.errors
-        self.eigenfunctions = RKHSVector(kernel, self.points, found.coefficients)
+        eigen = spectrum(kernel, self._measure, int(rank), nodes, Budget(budget), seed)
+        self._rule, self._vectors = eigen.rule, eigen.vectors
+        self.points, self.weights, self.how = eigen.rule.points, eigen.rule.weights, eigen.how
+        self.eigenvalues, self.errors = eigen.values, eigen.errors
+        self.eigenfunctions = RKHSVector(kernel, self.points, eigen.coefficients)
         self.kernel = self.eigenfunctions.kernel
         self.trace = float(self.weights @ np.asarray(self.kernel.diag(self.points), dtype=np.float64))
 

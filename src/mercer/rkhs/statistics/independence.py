@@ -120,23 +120,23 @@ def hsic_test(
 
 
 def _by_permutations(grams: list[Gram], n_permutations: int, unbiased: bool, rng: np.random.Generator) -> HSICResult:
-    found = _aligned(grams, rng)
-    statistic = found.statistics(np.arange(found.n)[None], unbiased)[0]
+    aligned = _aligned(grams, rng)
+    statistic = aligned.statistics(np.arange(aligned.n)[None], unbiased)[0]
     others = [
-        found.statistics(rng.permuted(np.tile(np.arange(found.n), (count, 1)), axis=1), unbiased)
-        for count in found.portions(n_permutations, grams[0].budget // 8)
+        aligned.statistics(rng.permuted(np.tile(np.arange(aligned.n), (count, 1)), axis=1), unbiased)
+        for count in aligned.portions(n_permutations, grams[0].budget // 8)
     ]
-    null = Permuted(np.sort(np.concatenate(others)), found.rounding(unbiased))
+    null = Permuted(np.sort(np.concatenate(others)), aligned.rounding(unbiased))
     return HSICResult(
         statistic=float(statistic),
         pvalue=null.pvalue(statistic),
         method="permutation",
         null=null,
-        cka=found.cka(unbiased),
-        size=found.n,
+        cka=aligned.cka(unbiased),
+        size=aligned.n,
         kernels=(grams[0].kernel, grams[1].kernel),
-        error=found.error,
-        computed=found.said,
+        error=aligned.error,
+        computed=aligned.said,
     )
 
 
@@ -176,9 +176,9 @@ def _by_blocks(
         A, B = (of(i) for of in centred)
         return factors[i] * float(np.vdot(A, B)), (Invariants.of(A, skewed(i)), Invariants.of(B, skewed(i)))
 
-    found = run(block, range(len(parts)))
-    moments = [pair for _, pair in found]
-    statistic, null = combined([value for value, _ in found], moments, factors)
+    results = run(block, range(len(parts)))
+    moments = [pair for _, pair in results]
+    statistic, null = combined([value for value, _ in results], moments, factors)
     own = [sum(f * pair[side].squares for f, pair in zip(factors, moments, strict=True)) for side in (0, 1)]
     scale = math.sqrt(own[0]) * math.sqrt(own[1]) / len(parts)
     return HSICResult(

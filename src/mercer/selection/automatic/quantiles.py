@@ -129,12 +129,12 @@ class ResidualScale:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of ridge regressions that nobody has asked for
             try:
-                found = _learned(residuals, counts, folds, points, kernel, budget)
+                learned = _learned(residuals, counts, folds, points, kernel, budget)
             except np.linalg.LinAlgError:  # a similarity that is no kernel on these points
-                found = None
-        if found is None:
+                learned = None
+        if learned is None:
             return cls(residuals, counts)
-        root, left = found
+        root, left = learned
         low = max(float(np.quantile(left, _RANGE[0])), _SMALLEST_ROOT)
         high = max(float(np.quantile(left, _RANGE[1])), low)
         scores = residuals / np.clip(left, low, high) ** 2
@@ -151,10 +151,10 @@ class ResidualScale:
         asked
             Probabilities between 0 and 1.
         """
-        found = conformal_quantiles(self.scores, asked, self.counts)
+        quantiles = conformal_quantiles(self.scores, asked, self.counts)
         if self.root is None:
-            return found
-        return np.asarray(np.clip(self.root.predict(Z), self.low, self.high)[:, None] ** 2 * found)
+            return quantiles
+        return np.asarray(np.clip(self.root.predict(Z), self.low, self.high)[:, None] ** 2 * quantiles)
 
 
 def _learned(
@@ -229,9 +229,9 @@ def _best_alpha(
     spectrum = Spectrum(gram, float(_ALPHAS.min()), weights, intercept=True)
     errors, plain = np.empty((len(_ALPHAS), len(roots))), np.empty(len(roots))
     cut = [np.flatnonzero(parts == part) for part in np.unique(parts)]
-    for fold, found in spectrum.leave_fold_out(roots[:, None], _ALPHAS, cut):
+    for fold, residuals in spectrum.leave_fold_out(roots[:, None], _ALPHAS, cut):
         others = np.setdiff1d(np.arange(len(roots)), fold)
-        errors[:, fold], plain[fold] = found[:, :, 0], roots[fold] - np.average(roots[others], weights=w[others])
+        errors[:, fold], plain[fold] = residuals[:, :, 0], roots[fold] - np.average(roots[others], weights=w[others])
     best = int(np.average(errors**2, axis=1, weights=w).argmin())
     gains = plain**2 - errors[best] ** 2
     gain = np.average(gains, weights=w)

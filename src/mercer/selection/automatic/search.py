@@ -283,9 +283,9 @@ def folds(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         pairs = check_cv(cv, y, classifier=classifies).split(X, y, groups)
-        found = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
     # All groups of a class may have come into one fold.
-    return [pair for pair in found if not (ours and classifies) or len(np.unique(y[pair[0]])) > 1]
+    return [pair for pair in splits if not (ours and classifies) or len(np.unique(y[pair[0]])) > 1]
 
 
 def _of_groups(cv: int, y: np.ndarray, groups: np.ndarray, classifies: bool, seed: Any) -> Any:
