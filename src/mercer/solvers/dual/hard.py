@@ -207,11 +207,11 @@ def _widest(
     free = problem.offset != "none"
     total = float(np.abs(hulls.b).sum())
     b = hulls.b * (total / hulls.apart**2)
-    at = np.flatnonzero(b)
+    support = np.flatnonzero(b)
     if points is None:
         values = hulls.values * (total / hulls.apart**2)
     else:
-        values = points @ (b[at] @ points[at])
+        values = points @ (b[support] @ points[support])
     lengths = np.sqrt(np.abs(diagonal(problem.gram.kernel.of, problem.points())))
     length = float(np.abs(b) @ lengths)
     if FLOAT64_EPS * length * float(lengths.max()) > 0.5:
@@ -224,10 +224,10 @@ def _widest(
     dual = 0.5 * (total / hulls.apart) ** 2
     primal, rounding = max(dual, dual / smallest**2), 2 * FLOAT64_EPS * length * (length + total)
     slack = y * values - 1.0
-    kkt = max(float(np.abs(slack[at]).max()), float(-slack.min()))
+    kkt = max(float(np.abs(slack[support]).max()), float(-slack.min()))
     run, solver = Run(control, steps=hulls.steps), "nearest points of the convex hulls"
     certificate = run.certificate(primal, dual, kkt, solver, otherwise=Stop.FLOOR, rounding=rounding)
-    run.note(primal, dual, certificate.relative_gap, len(at))
+    run.note(primal, dual, certificate.relative_gap, len(support))
     return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=run.history)
 
 

@@ -414,18 +414,18 @@ def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: b
 
     Each point against the heaviest of its mixture: no step along these differences changes a sum.
     """
-    at = np.flatnonzero(b) if b is not None else np.empty(0, np.intp)
-    if b is None or not len(at) <= min(points.shape[1] + 2, _DIRECT_POINTS):
+    support = np.flatnonzero(b) if b is not None else np.empty(0, np.intp)
+    if b is None or not len(support) <= min(points.shape[1] + 2, _DIRECT_POINTS):
         return None
-    heaviest = np.full(len(at), at[np.argmax(np.abs(b[at]))])
+    heaviest = np.full(len(support), support[np.argmax(np.abs(b[support]))])
     if free:
         for side in (-1.0, 1.0):
-            heaviest[sign[at] == side] = at[np.argmax(side * b[at])]
-    at, heaviest = at[at != heaviest], heaviest[at != heaviest]
-    ahead, behind = sign[at], sign[heaviest]
-    differences = points[at] * ahead[:, None] - points[heaviest] * behind[:, None]
+            heaviest[sign[support] == side] = support[np.argmax(side * b[support])]
+    support, heaviest = support[support != heaviest], heaviest[support != heaviest]
+    ahead, behind = sign[support], sign[heaviest]
+    differences = points[support] * ahead[:, None] - points[heaviest] * behind[:, None]
     moves = np.linalg.lstsq(differences.T, -(points.T @ b), rcond=None)[0]
     b = b.copy()
-    np.add.at(b, at, ahead * moves)
+    np.add.at(b, support, ahead * moves)
     np.add.at(b, heaviest, -behind * moves)
     return b if (sign * b >= 0).all() else None

@@ -282,21 +282,21 @@ def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndar
     inside, change = np.ones(n, bool), np.zeros(n)
     ridge = 1e-7 * float(K.diagonal().max())
     for _ in range(_CLIPPINGS):
-        at = np.flatnonzero(inside)
-        A = K[np.ix_(at, at)]
-        A[np.diag_indices(len(at))] += ridge
+        free = np.flatnonzero(inside)
+        A = K[np.ix_(free, free)]
+        A[np.diag_indices(len(free))] += ridge
         fixed = np.where(inside, 0.0, change)
-        right = np.column_stack([-(slope + K @ fixed)[at], np.ones(len(at))])
+        right = np.column_stack([-(slope + K @ fixed)[free], np.ones(len(free))])
         try:
             factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             return np.zeros(n)
         both = cho_solve(factor, right, overwrite_b=True, check_finite=False)
-        change[at] = both[:, 0] - both[:, 1] * ((both[:, 0].sum() + fixed.sum()) / both[:, 1].sum())
-        outside = at[(change[at] < low[at]) | (change[at] > high[at])]
+        change[free] = both[:, 0] - both[:, 1] * ((both[:, 0].sum() + fixed.sum()) / both[:, 1].sum())
+        outside = free[(change[free] < low[free]) | (change[free] > high[free])]
         if not outside.size:
             return change
-        if outside.size >= at.size - 1:
+        if outside.size >= free.size - 1:
             break
         whole = change.copy()
         change[outside] = np.clip(change[outside], low[outside], high[outside])

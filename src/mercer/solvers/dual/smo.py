@@ -313,18 +313,18 @@ def measured_float32_gap(
     free, box
         Which coefficients are free, and how large their boxes are.
     """
-    some = np.flatnonzero(free)
-    if not some.size:
+    sample = np.flatnonzero(free)
+    if not sample.size:
         return 0.0  # at a bound, a small error of f changes nothing
-    some = some[np.unique(np.linspace(0, len(some) - 1, _SAMPLE).astype(np.intp))]
+    sample = sample[np.unique(np.linspace(0, len(sample) - 1, _SAMPLE).astype(np.intp))]
     support = np.flatnonzero(b)
     points, gram = problem.points(), problem.gram
-    left = points.take(some)
+    left = points.take(sample)
 
     def part(chosen: np.ndarray) -> np.ndarray:
         return np.asarray(gram.on(left, points.take(chosen)).matvec(b[chosen]))
 
     # So few at a time that no centre is looked for: moving all points to one in float64 would cost more than the sums.
     parts = run(part, [support[i : i + _PART] for i in range(0, len(support), _PART)])
-    error = np.abs(sum(parts) - values[some]).mean()
+    error = np.abs(sum(parts) - values[sample]).mean()
     return 2.0 * float(error) * float(box[free].sum()) / 2

@@ -79,22 +79,22 @@ def _flattest(K: np.ndarray, y: np.ndarray, width: np.ndarray, free: bool) -> tu
     near = barrier(K, -y, width, unbounded, unbounded, none, none, int(free), 1e-10)
     b = none if near is None else near[0] - near[1]
     best, fewest, waited = (b, _central(y - K @ b, width, free)), np.inf, 0
-    side = np.sign(b)
-    while waited < _IDLE_EXCHANGES and side.any():
-        at = np.flatnonzero(side)
-        part, offset = _equations(K[np.ix_(at, at)], (y - side * width)[at], free)
+    sign = np.sign(b)
+    while waited < _IDLE_EXCHANGES and sign.any():
+        at = np.flatnonzero(sign)
+        part, offset = _equations(K[np.ix_(at, at)], (y - sign * width)[at], free)
         if part is None:
             break
         b = np.zeros(n)
         b[at] = part
         residual = y - K @ b - offset
-        wrong = side * b < 0
-        beyond = (side == 0) & (np.abs(residual) > width * (1 + 1e-12) + 16 * FLOAT64_EPS * np.abs(y).max())
+        wrong = sign * b < 0
+        beyond = (sign == 0) & (np.abs(residual) > width * (1 + 1e-12) + 16 * FLOAT64_EPS * np.abs(y).max())
         moving = int(wrong.sum() + beyond.sum())
         if not moving:
             return b, offset
         fewest, waited = (moving, 0) if moving < 0.8 * fewest else (fewest, waited + 1)
-        side = np.where(wrong, 0.0, np.where(beyond, np.sign(residual), side))
+        sign = np.where(wrong, 0.0, np.where(beyond, np.sign(residual), sign))
     return best
 
 

@@ -236,10 +236,10 @@ def mean_certificate(
     alpha = float(s.mean())
     w = (alpha / s if alpha > 0 else np.ones(len(s)))[:, None]
     KA = Gram(kernel, points).product(A)
-    rest = Y - KA - s[:, None] * A
+    residual = Y - KA - s[:, None] * A
     length = np.linalg.norm(Y, axis=0)
     primal = 0.5 * (w * (Y - KA) ** 2).sum(axis=0) + 0.5 * alpha * np.einsum("ij,ij->j", A, KA)
-    gap = 0.5 * (w * rest**2).sum(axis=0)
+    gap = 0.5 * (w * residual**2).sum(axis=0)
     diagonal = np.asarray(kernel.diag(points), dtype=np.float64).clip(min=0.0)
     moved = np.sqrt(diagonal[:, None] * (diagonal @ A**2))
     floor = 2 * _EPS * (np.abs(Y).max(axis=0, initial=0.0) + moved + s[:, None] * np.abs(A))
@@ -249,12 +249,12 @@ def mean_certificate(
     certificate = Certificate(
         primal=float(primal @ square),
         dual=float((primal - gap) @ square),
-        kkt=float((np.abs(rest).max(axis=0) * unit).max()),
+        kkt=float((np.abs(residual).max(axis=0) * unit).max()),
         tol=tol,
         rounding=float(lost @ square),
         **said,
     )
-    return certificate, np.linalg.norm(rest, axis=0) / np.where(length > 0, length, 1.0)
+    return certificate, np.linalg.norm(residual, axis=0) / np.where(length > 0, length, 1.0)
 
 
 class Profile(Evidence):

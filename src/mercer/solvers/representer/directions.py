@@ -82,19 +82,19 @@ class Directions:
         step = -r / strength
         if not active.any():
             return step, 0.0, systems.product(step)
-        rest = np.where(active, 0.0, step)
+        inactive = np.where(active, 0.0, step)
         with systems.in_16_bits(strength / float(d.max())):
-            K_rest = systems.product(rest) if rest.any() else np.zeros(len(v))
+            K_inactive = systems.product(inactive) if inactive.any() else np.zeros(len(v))
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.where(active, np.maximum(strength / d, EPS * len(v) * self.size), np.inf)
-            right = np.where(active, -r / d - K_rest, 0.0)
+            right = np.where(active, -r / d - K_inactive, 0.0)
         if task.intercept:
             right = np.stack([right, active.astype(float)], 1)
         right = right.reshape(len(v), -1)
-        model = _Model(task, v, a, r, rest, K_rest, active, share, value) if share else None
+        model = _Model(task, v, a, r, inactive, K_inactive, active, share, value) if share else None
         both, K_both = self._solved(shift, right, active, forcing, model)
         offset = 0.0
-        step, K_step = rest + both[:, 0], K_rest + K_both[:, 0]
+        step, K_step = inactive + both[:, 0], K_inactive + K_both[:, 0]
         if task.intercept:
             offset = _offset(float(step.sum()) + float(a.sum()), both[:, 1])
             step, K_step = step - offset * both[:, 1], K_step - offset * K_both[:, 1]
@@ -138,14 +138,14 @@ class Directions:
         finite = np.where(active, shift[rows], 0.0)[:, None]
         A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
         steps = 0
-        seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED_PRODUCTS)
+        products: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED_PRODUCTS)
 
         def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
             nonlocal last
             last = part(V, True)
             if preconditioner.learns:
                 size = np.linalg.norm(V, axis=0)
-                seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
+                products.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
             return np.where(active[:, None], last, 0.0) + finite * V
 
         def follow(step: np.ndarray, columns: np.ndarray) -> None:
@@ -182,13 +182,13 @@ class Directions:
             except Indefinite:
                 return None
             vectors, images = [A], [K_A]
-            if seen:
-                W, KW = (np.concatenate(each, axis=1) for each in zip(*seen, strict=True))
+            if products:
+                W, KW = (np.concatenate(each, axis=1) for each in zip(*products, strict=True))
                 vectors, images = [A, W], [K_A, KW]
             if few:  # the products with K in the other rows, in one pass
                 vectors, images = self._everywhere(part, rows, vectors, images)
             A, K_A = vectors[0], images[0]
-            if seen:
+            if products:
                 preconditioner.learn(vectors[1], images[1])
         missed = stopped in ("slow", "stalled") or (stopped == "floor" and asked < ROUGH)
         return None if missed else (A, K_A)

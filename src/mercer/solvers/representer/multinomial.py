@@ -244,9 +244,9 @@ class Multinomial:
                 return p - np.einsum("c,cik->ik", inverse @ np.einsum("cik,ik->c", B, p), W)
         else:
             project = precondition
-        rest = right - (strength * Z + down(self.systems.product(up(Z)))) if Z.any() else right
-        p = project(rest)
-        first = rho = float(np.vdot(rest, p))
+        residual = right - (strength * Z + down(self.systems.product(up(Z)))) if Z.any() else right
+        p = project(residual)
+        first = rho = float(np.vdot(residual, p))
         # The preconditioned residual measures the gap that is left.
         enough = max(self.forcing**2 * first, 0.01 * tol * abs(point.primal) * 2.0)
         direction = p
@@ -261,9 +261,9 @@ class Multinomial:
                 break
             t = rho / curve
             Z = Z + t * direction
-            rest = rest - t * image
-            p = project(rest)
-            new = float(np.vdot(rest, p))
+            residual = residual - t * image
+            p = project(residual)
+            new = float(np.vdot(residual, p))
             direction = p + (new / rho) * direction
             rho = new
         return up(Z)

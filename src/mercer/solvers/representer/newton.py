@@ -295,17 +295,17 @@ class Newton:
             while gain(t) > 1e-4 * t * start + slack and t > 1e-16:
                 t *= 0.5
             return t
-        t, here = 1.0, slope(1.0)
-        if abs(here) <= 0.5 * abs(start) and gain(1.0) <= slack:
+        t, derivative = 1.0, slope(1.0)
+        if abs(derivative) <= 0.5 * abs(start) and gain(1.0) <= slack:
             return 1.0
         low, high = 0.0, math.inf
         at_low, at_high = start, math.inf
         for _ in range(80):
-            if here < 0:
-                low, at_low = t, here
+            if derivative < 0:
+                low, at_low = t, derivative
             else:
-                high, at_high = t, here
-            if abs(here) <= 0.1 * abs(start) and (here <= 0 or gain(t) <= slack):
+                high, at_high = t, derivative
+            if abs(derivative) <= 0.1 * abs(start) and (derivative <= 0 or gain(t) <= slack):
                 return t
             if high == math.inf:
                 if t > 1e6:
@@ -316,5 +316,5 @@ class Newton:
                 if at_high < math.inf:
                     secant = low - at_low * (high - low) / (at_high - at_low)
                     t = min(max(secant, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-            here = slope(t)
+            derivative = slope(t)
         return low if low > 0 else t

@@ -216,28 +216,28 @@ class Task:
             floor = max(4.0 * EPS * float(np.abs(u).sum()), 2.0 * EPS * size * curve, EPS * self._unit())
             return total if total == total else math.inf, curve, floor
 
-        here, curve, floor = slope(b)
+        g, curve, floor = slope(b)
         low, high, at, step = -math.inf, math.inf, b, 0.0
-        before = here
+        before = g
         for _ in range(300):
-            if abs(here) <= floor:
+            if abs(g) <= floor:
                 break
-            low, high = (at, high) if here < 0 else (low, at)
-            newton = -here / curve if curve > 0 and math.isfinite(here) else math.copysign(math.inf, -here)
+            low, high = (at, high) if g < 0 else (low, at)
+            newton = -g / curve if curve > 0 and math.isfinite(g) else math.copysign(math.inf, -g)
             if high - low < math.inf:
                 new = at + newton
-                slow = abs(here) > 0.5 * abs(before)
+                slow = abs(g) > 0.5 * abs(before)
                 if not low < new < high or slow:
                     new = low + 0.5 * (high - low)
                 if new in (low, high):
                     break
             else:  # no bracket yet: far enough to make one, but not farther than it must be
                 step = max(2.0 * step, min(abs(newton), max(1.0, abs(at))), 4.0 * EPS * abs(at))
-                new = at + math.copysign(step, -here)
+                new = at + math.copysign(step, -g)
                 if not math.isfinite(new):
                     break
-            before, at = here, new
-            here, curve, floor = slope(at)
+            before, at = g, new
+            g, curve, floor = slope(at)
         return at
 
     def _unit(self) -> float:

@@ -359,8 +359,8 @@ class _Ridge:
         """
         Y, w, alpha = self.Y, self.w, self.alpha
         v = Ka + b
-        rest = Y - v - alpha * a / w[:, None]
-        residual = np.linalg.norm(rest, axis=0) / np.where(self.length > 0, self.length, 1.0)
+        difference = Y - v - alpha * a / w[:, None]
+        residual = np.linalg.norm(difference, axis=0) / np.where(self.length > 0, self.length, 1.0)
         # Rounding leaves this much of a residual that is 0, and its square of a gap: |x_i| times the root of the sum
         # of (a_j |x_j|)^2, in feature space. What is more than `most` is no excuse for a gap: it may hide one.
         lengths = self.systems.matrix.diagonal().clip(min=0.0)
@@ -381,13 +381,13 @@ class _Ridge:
             floor_gap = np.minimum(floor_gap + np.finfo(float).eps * np.einsum("i,ij->j", w, Y**2), most)
             with np.errstate(divide="ignore", invalid="ignore"):
                 extra = np.where(alpha > 0, square / (2 * alpha), np.abs(np.einsum("ij,ij->j", u, values - b)))
-            rest = values - v
-        gap = 0.5 * np.einsum("i,ij->j", w, rest**2) + extra + hiding.clip(min=0.0)
+            difference = values - v
+        gap = 0.5 * np.einsum("i,ij->j", w, difference**2) + extra + hiding.clip(min=0.0)
         if values is None or (space is not None and not space.exact):
             primal = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2) + 0.5 * alpha * np.einsum("ij,ij->j", a, Ka)
         else:  # both objectives of the solution are half of u'y
             primal, v = 0.5 * np.einsum("ij,ij->j", u, Y) + gap, values
-        return _Point(a, b, v, residual, np.abs(rest).max(axis=0), floor_gap, primal, gap)
+        return _Point(a, b, v, residual, np.abs(difference).max(axis=0), floor_gap, primal, gap)
 
     def _finish(self, stopped: str) -> RidgeSolution:
         problem, size = self.problem, self.size
