@@ -163,25 +163,25 @@ def _write_law(law: SpectralLaw, name: str, arrays: Arrays, other: Any) -> dict[
 def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, Any] | None:
     """Return the manifest of a law of scipy.stats, or None for anything else."""
     if is_frozen(law):
-        kind, given = law.dist.name, parameters(law)
+        kind, values = law.dist.name, parameters(law)
         if type(getattr(stats, str(kind), None)) is not type(law.dist):
             return None
         if isinstance(law.dist, stats.rv_discrete):
-            del given["scale"]  # which such laws do not have
+            del values["scale"]  # which such laws do not have
     else:
         kinds = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
         if not kinds:
             return None
         kind = kinds[0]
-        given = {key: getattr(law, key) for key in _SEVERAL[kind]}
-        dimension = len(given[_SEVERAL[kind][0]])
+        values = {key: getattr(law, key) for key in _SEVERAL[kind]}
+        dimension = len(values[_SEVERAL[kind][0]])
         if dimension > _DIMENSION:
             raise ValueError(
                 f"{name} is a law in {dimension:,} dimensions; a state holds those in up to {_DIMENSION:,}."
             )
     return {
         "scipy.stats": kind,
-        "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in given.items()},
+        "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in values.items()},
     }
 
 
@@ -251,10 +251,10 @@ def _made(name: str, made: dict[str, Any]) -> Kernel:
             f"the state names the kernel {name!r}, which is not registered here; import the module that defines it and "
             f"call mercer.kernels.register_kernel({name}) first."
         )
-    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    if set(made) - known:
+    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    if set(made) - names:
         raise damaged(
-            f"{name} has the parameters {', '.join(sorted(known)) or '(none)'}", ", ".join(sorted(set(made) - known))
+            f"{name} has the parameters {', '.join(sorted(names)) or '(none)'}", ", ".join(sorted(set(made) - names))
         )
     for f in fields(cls):  # type: ignore[arg-type]
         if f.type in ("Kernel", Kernel) and f.name in made and not isinstance(made[f.name], Kernel):

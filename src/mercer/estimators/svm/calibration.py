@@ -73,27 +73,27 @@ def _evidence(weights: np.ndarray | None, counts: bool, n: int) -> np.ndarray:
 def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Minimise the cross-entropy in (a, b), or in those that are free, by Newton's method with halved steps."""
     A = np.column_stack([f, np.ones(len(f))])
-    at = start
+    theta = start
 
     def loss(w: np.ndarray) -> float:
         z = A @ w
         return float(weight @ (np.logaddexp(0.0, z) - target * z))
 
-    now = loss(at)
+    value = loss(theta)
     for _ in range(_NEWTON_STEPS):
-        p = expit(A @ at)
+        p = expit(A @ theta)
         gradient = (A.T @ (weight * (p - target)))[free]
         curvature = (A.T * (weight * p * (1 - p))) @ A
         curvature = curvature[np.ix_(free, free)] + 1e-12 * len(f) * np.eye(int(free.sum()))
         step = np.zeros(2)
         step[free] = np.linalg.solve(curvature, gradient)
         fall, size = float(gradient @ step[free]), 1.0
-        if fall <= _DECREASE * max(1.0, now):
-            return at - step  # where steps are short, each squares what is left
-        while (new := loss(at - size * step)) > now - 1e-4 * size * fall and size > 1e-10:
+        if fall <= _DECREASE * max(1.0, value):
+            return theta - step  # where steps are short, each squares what is left
+        while (new := loss(theta - size * step)) > value - 1e-4 * size * fall and size > 1e-10:
             size /= 2
-        at, now = at - size * step, new
-    return at
+        theta, value = theta - size * step, new
+    return theta
 
 
 def pair_maps(

@@ -329,7 +329,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
     rng
         Of the pivots.
     """
-    factors, left = [], []
+    factors, traces = [], []
     for gram in grams:
         factor = _factor(gram, most, int(rng.integers(2**31)))
         F = np.ascontiguousarray(factor.R.T)
@@ -337,7 +337,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
         if exactly and factor.trace > _EXACT * float(np.vdot(F, F)):
             return None
         factors.append(F)
-        left.append(factor.trace)
+        traces.append(factor.trace)
     F, G = factors
     norms = float(np.linalg.norm(F.T @ F)), float(np.linalg.norm(G.T @ G))
     diagonals = np.einsum("ij,ij->i", F, F), np.einsum("ij,ij->i", G, G)
@@ -346,7 +346,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
         return np.array([np.square(F.T @ G[order]).sum() for order in orders])
 
     # K - FF' is positive semidefinite with trace e, so that |<K - FF', L>| <= e |L|; the denominator errs as much.
-    error = 2.0 * (math.prod(1.0 + e / norm for e, norm in zip(left, norms, strict=True) if e > 0 and norm > 0) - 1.0)
+    error = 2.0 * (math.prod(1.0 + e / norm for e, norm in zip(traces, norms, strict=True) if e > 0 and norm > 0) - 1.0)
     return Alignment(
         n=len(F),
         diagonals=diagonals,

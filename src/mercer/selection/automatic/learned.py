@@ -270,20 +270,20 @@ class LeftOutSearch:
         Also at sums over the columns, with the weights of the best product over them.
         """
         best, *others = self.ranking()
-        ways = [(cell, way) for way in _WAYS if (cell := best.moved(*way)) is not None]
+        moves = [(cell, move) for move in _WAYS if (cell := best.moved(*move)) is not None]
         means = [mean for cell in others[:_FINALISTS] if (mean := best.joined(cell)) is not None]
         products = [cell for cell in (best, *others) if cell.step is not None and not cell.step.family.mixes]
-        sums = [cell for way in _TO_SUMS if products and (cell := products[0].moved(*way)) is not None]
+        sums = [cell for move in _TO_SUMS if products and (cell := products[0].moved(*move)) is not None]
         if len(self.rows) < _COUNTED_ROWS:  # whose errors do not tell which is best; and many kernels cost little
             every = reduce(_with, others, best)
             means += [every] if len(every.members) > 2 else []
-        self.at([*means, *sums, *(cell for cell, _ in ways)])
-        ways.sort(key=lambda pair: self._error(pair[0]))
-        while ways and not self.interrupted and self._error(ways[0][0]) < _GAIN**2 * self._error(best):
-            best, way = ways[0]
-            further = best.moved(*way)
-            ways = [] if further is None else [(further, way)]
-            self.at([cell for cell, _ in ways])
+        self.at([*means, *sums, *(cell for cell, _ in moves)])
+        moves.sort(key=lambda pair: self._error(pair[0]))
+        while moves and not self.interrupted and self._error(moves[0][0]) < _GAIN**2 * self._error(best):
+            best, move = moves[0]
+            further = best.moved(*move)
+            moves = [] if further is None else [(further, move)]
+            self.at([cell for cell, _ in moves])
         two = self.ranking()[0]
         if two.members and not self.interrupted:
             self.at([three for cell in others[:_FINALISTS] if (three := two.joined(cell)) is not None])

@@ -175,15 +175,15 @@ def _learned(
     parts = parts % _MOST_PARTS if parts.max() > 0 else np.arange(n) % _PARTS_OF_ONE
     most = min(_MOST_ROWS, math.isqrt(Budget.for_points(budget, _MOST_ROWS) // _MATRICES))
     # At even steps through the residuals in their order: large and small ones in their shares, in any order of rows.
-    some = np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
-    of = parts[some]
-    if len(some) < _FEWEST_ROWS or len(np.unique(of)) < 2:
+    sample = np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
+    of = parts[sample]
+    if len(sample) < _FEWEST_ROWS or len(np.unique(of)) < 2:
         return None
-    summed = _of_unit_variance(kernel, points.take(some))
+    summed = _of_unit_variance(kernel, points.take(sample))
     if summed is None:
         return None
-    weights = None if counts is None else counts[some]
-    alpha = _best_alpha(summed, points.take(some), roots[some], weights, of, budget)
+    weights = None if counts is None else counts[sample]
+    alpha = _best_alpha(summed, points.take(sample), roots[sample], weights, of, budget)
     if alpha is None:
         return None
 
@@ -194,8 +194,8 @@ def _learned(
     left = np.empty(n)
     for part in np.unique(parts):
         here = np.flatnonzero(parts == part)
-        left[here] = fitted(some[of != part]).predict(points.take(here).data)
-    return fitted(some), left
+        left[here] = fitted(sample[of != part]).predict(points.take(here).data)
+    return fitted(sample), left
 
 
 def _of_unit_variance(kernel: Kernel, points: Points) -> Kernel | None:
