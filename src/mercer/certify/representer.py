@@ -246,9 +246,9 @@ class _Case:
         if not hasattr(self.loss, "curvature") or self.wide:
             return None
         with np.errstate(all="ignore"):
-            bend = np.nan_to_num(self.w * self.loss.curvature(self.y, self.v))
-        total = float(bend.sum())
-        return u - (u.sum() / total) * bend if total > 0 else None
+            curvature = np.nan_to_num(self.w * self.loss.curvature(self.y, self.v))
+        total = float(curvature.sum())
+        return u - (u.sum() / total) * curvature if total > 0 else None
 
     def _conjugates(self, u: np.ndarray, once_more: bool = True) -> tuple[np.ndarray, float] | None:
         """Return u, with what leaves the conjugate's domain replaced, and the sum of the conjugates.

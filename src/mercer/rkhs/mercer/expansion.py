@@ -69,7 +69,7 @@ class MercerExpansion:
 
         Laws and boxes get the Gauss rule that belongs to them (Hermite, Legendre, Laguerre, Jacobi) while few nodes do,
         tanh-sinh quadrature in probabilities where more are needed, products of these up to 5 dimensions, and Sobol
-        points beyond. The nodes become more until the eigenvalues have settled, or there are `nodes` of them.
+        points beyond. The nodes become more until the eigenvalues have converged, or there are `nodes` of them.
     rank
         How many terms. Eigenvalues that are not told from 0 are left out, so that there may be fewer.
     weights

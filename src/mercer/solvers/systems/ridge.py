@@ -368,7 +368,7 @@ class _Ridge:
         floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
         most = 0.5 * _ROUNDING_RESIDUAL**2 * np.einsum("i,ij->j", w, Y**2)
         floor_gap = np.minimum(0.5 * np.einsum("i,ij->j", w, floor**2), most)
-        hiding = 0.5 * np.einsum("i,ij->j", w, (2 * np.finfo(float).eps * moved) ** 2) - most
+        excess = 0.5 * np.einsum("i,ij->j", w, (2 * np.finfo(float).eps * moved) ** 2) - most
         u = w[:, None] * (Y - v if values is None else Y - values)
         extra = np.zeros(len(alpha))
         if space is not None and values is not None:
@@ -382,7 +382,7 @@ class _Ridge:
             with np.errstate(divide="ignore", invalid="ignore"):
                 extra = np.where(alpha > 0, square / (2 * alpha), np.abs(np.einsum("ij,ij->j", u, values - b)))
             difference = values - v
-        gap = 0.5 * np.einsum("i,ij->j", w, difference**2) + extra + hiding.clip(min=0.0)
+        gap = 0.5 * np.einsum("i,ij->j", w, difference**2) + extra + excess.clip(min=0.0)
         if values is None or (space is not None and not space.exact):
             primal = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2) + 0.5 * alpha * np.einsum("ij,ij->j", a, Ka)
         else:  # both objectives of the solution are half of u'y
