@@ -31,7 +31,7 @@ from mercer.io.trial import try_out
 from mercer.kernels.state import kernel_from_state, kernel_named, read_law
 from mercer.points.state import Arrays, read_points, stored
 
-_LARGEST_CHARACTER = 0x10FFFF
+_LARGEST_CHARACTER = 0x10FFFF  # of Unicode: a larger number makes NumPy raise where the text is used
 
 
 _BUILDING = object()

@@ -243,8 +243,8 @@ _DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y",
 # Tried in this order. pandas calls "ISO8601" all of 2024-01-31, 2024-01-31 12:00 and 2024-01-31T12:00:00.5+02:00.
 _FORMATS = ("ISO8601", *(f"{day}{hour}" for day in _DAYS for hour in ("", " %H:%M", " %H:%M:%S")), "%H:%M", "%H:%M:%S")
 
-_DAY = 86_400.0
-_YEAR = 365.2425 * _DAY
+_DAY = 86_400.0  # seconds, as dates are held
+_YEAR = 365.2425 * _DAY  # the mean of the Gregorian calendar
 _HALF_YEAR = _YEAR / 2  # what spans less has no seasons, only sooner and later
 _PERIODS = {"season": _YEAR, "weekday": 7 * _DAY, "hour": _DAY}
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from mercer.losses.base import check_elementwise
 
-_STEPS = (0.03, 0.5, 2.0, 40.0)
-_ROUNDING = 1e-9
+_STEPS = (0.03, 0.5, 2.0, 40.0)  # of prox: from where the loss hardly moves a prediction to where it decides
+_ROUNDING = 1e-9  # of the terms of a law, by which its two sides may differ: losses need not be good to the last digit
 _LARGEST_VALUE = 1e100  # values beyond this one are asked only to be numbers: the laws' own sums would overflow
 _TRUTHS: dict[str, list[float]] = {
     "label": [-1.0, 1.0],

@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 Sampler = Callable[[int, np.random.Generator], ArrayLike]
 Seed = int | np.random.RandomState | np.random.Generator | None
 
+# Half of the least positive uniform that generators draw, and the largest float64 below 1.
 _SMALLEST_UNIFORM = 2.0**-54
 _LARGEST_UNIFORM = 1.0 - 2.0**-53
 

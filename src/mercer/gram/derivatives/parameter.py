@@ -16,6 +16,7 @@ K = TypeVar("K", bound=Kernel)
 T = TypeVar("T")
 
 STEP = 1e-5  # of a parameter or of the spread of a feature: the errors of truncation and of rounding are both small
+# Steps and weights of differences whose error is of the fourth order in the step.
 _CENTRAL = ((1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12))
 _FORWARD = ((0, -25 / 12), (1, 48 / 12), (2, -36 / 12), (3, 16 / 12), (4, -3 / 12))
 

@@ -14,7 +14,7 @@ from mercer.kernels.vectors.stationary import Radial
 from mercer.points import Points
 
 METHODS = ("distances", "fixed_point", "gradient")
-_NEIGHBOURS = 10
+_NEIGHBOURS = 10  # nearest points, by the distances to which a pre-image is placed; farther ones tell less
 _TABLE = 4096  # distances at which the profile of a radial kernel is known
 _TOGETHER = 16  # points that share the kernel values of a step
 _STEP = 1e-7  # of the spread of the centres, at which a search has arrived

@@ -34,7 +34,7 @@ _PERMUTED_PAIRS = 200  # pairs up to which a matrix is permuted faster than its 
 _BAND = 64  # rows that are permuted at a time
 _PORTION = 64 * 2**20  # bytes of permutations held at a time, at most
 _EXACT = 1e-9  # of the trace, below which what factors leave out counts as nothing
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a norm times an entry: the rounding of sums of products
 
 
 def hsic_test(

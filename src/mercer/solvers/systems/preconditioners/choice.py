@@ -31,7 +31,7 @@ _FACTOR_PATIENCE = 1.5  # times the cost of a factor that conjugate gradients ma
 _PAIRS = {True: 2.5e9, False: 1.2e9}  # kernel values in float32 or float64 of a product with the symmetric matrix
 _COLUMN_PAIRS = {True: 0.6e9, False: 0.3e9}  # ... of whole columns, which are written to memory
 _FLOPS = {True: 6e10, False: 2e10}  # in float32 or float64
-_BYTES = 5e9
+_BYTES = 5e9  # of memory read or written
 _BAND_BYTES = 12e9  # of held bands, which are read in order
 _FRESH = 1.5e-9  # seconds for a byte of memory that was not in use before
 
