@@ -105,7 +105,7 @@ class Decomposition(SMO):
                 return reason
 
     def _sizes(self) -> tuple[int, int]:
-        """Return how many points to work on, more where more are free, and how many of them are to be new."""
+        """Return the size of the working set, larger where more points are free, and how many of its points are new."""
         if self.outer % 4 == 0:
             self._free = int(np.count_nonzero(self.state.free))
         size = min(self.method.size, max(_SMALLEST, self._free + self._free // 8 + 512))

@@ -1,7 +1,7 @@
 """Many dual problems on parts of one kernel matrix: the folds and the penalties of a search.
 
-A fold's problem is that of all points with the box of those left out closed. They cannot move, and what the solver
-keeps for them, the gradient, is the value of f where it is to be scored: a fold costs no matrix and no prediction.
+A fold's problem is that of all points, with the box of those left out closed: their coefficients stay 0. The solver
+keeps their gradients all the same, and these are the values of f to be scored: a fold costs no matrix, no prediction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEPS_PER_LOOK = 16  # SMO steps per active point between two looks at the gap
 _TARGET = 0.1  # of the violation: where SMO among the active points ends
 _CRAWLING = 0.9  # of the violation: if SMO ends above it, it crawls
 _FLOAT32_CHECK = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
-_MOST_ACTIVE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
+_MOST_ACTIVE = 0.7  # of the points: if more are active, all are worked on, and no rows need be put together
 _CLIPPINGS = 6  # times that coefficients are set to the end of their interval, and the others solved for again
 _ROUNDING = 6e-8  # of float32
 
@@ -161,7 +161,7 @@ class SharedMatrix:
 
 
 class SharedMatrixSMO(SMO):
-    """SMO on the points that may move soon, with Newton steps where it crawls. It leaves harder problems to others.
+    """SMO on the active points, with Newton steps where it crawls. It leaves harder problems to others.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Hard tubes (regression with C = infinity): the flattest function within epsilon of every target, or why none exists.
 
-An interior-point method comes near, and linear equations finish: f is known where it touches the tube. Where that
-fails, a linear program finds the narrowest tube that a function of the kernel's space stays in.
+An interior-point method comes near, and linear equations finish: f is known where it touches the tube. Where
+they fail, a linear program finds the narrowest tube that some function of the kernel's space stays in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mercer.solvers.run import Run
 
 _IDLE_EXCHANGES = 3  # of points on the edge, that are not much fewer than those before
 _LEAST_SQUARES = 400  # points on the edge up to which equations may be solved by least squares
-_EDGE = 1e-6  # of the targets: how far from the edge of the tube a point may be that is said to be on it
+_EDGE = 1e-6  # of the targets: a point as near as that to the edge of the tube is on it
 _PROGRAM_ERROR = 1e-9  # of the width of a tube: what a linear program may be off
 
 

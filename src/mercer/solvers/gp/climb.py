@@ -19,7 +19,7 @@ _SHORTER_STEPS = 12  # that are tried along one direction
 
 
 class Objective(Protocol):
-    """A function whose value is known before its slopes, which are as dear again."""
+    """A function whose slopes are computed after its value, at the same cost again."""
 
     def value(self, theta: np.ndarray) -> float:
         """Return the value; -inf where there is none."""

@@ -181,7 +181,7 @@ class Evidence:
 
 
 def least_noise(diagonal: np.ndarray) -> float:
-    """Return the noise variance that is enough for a factor that rounding does not spoil, from the diagonal of K."""
+    """Return the least noise variance with which rounding does not spoil the factor, from the diagonal of K."""
     with np.errstate(over="ignore"):
         trace = float(np.abs(diagonal).sum(dtype=np.float64))
     if not math.isfinite(trace):
@@ -195,12 +195,12 @@ def fill(kernel: Kernel, points: Points, out: np.ndarray) -> None:
 
 
 def rows_of(points: Points, rows: np.ndarray) -> Points:
-    """Return some points as a set of their own, whose work is done once."""
+    """Return some points as a set of their own, which keeps what is computed once for each point."""
     return Points(points.take(rows).data, points.name)
 
 
 def unit_of_claims(unit: np.ndarray) -> np.ndarray:
-    """Return in what objectives are stated: 1 instead of units whose squares leave the range of float64."""
+    """Return the units of objectives: 1 in place of units whose squares leave the range of float64."""
     return np.where((unit < _LARGEST_TARGET) & (unit > 1 / _LARGEST_TARGET), unit, 1.0)
 
 
@@ -215,7 +215,7 @@ def mean_certificate(
     tol: float,
     **said: Any,
 ) -> tuple[Certificate, np.ndarray]:
-    r"""Return what the posterior mean claims as the ridge problem that it solves, and the relative residuals.
+    r"""Return the certificate of the posterior mean, which solves a ridge problem, and the relative residuals.
 
     .. math:: \tfrac12 \sum_i w_i (y_i - f(x_i))^2 + \tfrac{\alpha}{2} \|f\|_H^2, \qquad \alpha / w_i = s_i
 

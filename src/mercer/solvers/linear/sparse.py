@@ -99,7 +99,8 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
 def _bounded(problem: LinearProblem, price: np.ndarray, v: np.ndarray, alpha: np.ndarray, tol: float) -> Point:
     """Return a model and a feasible alpha near those given.
 
-    Weights that weigh less than the dual says they are away from being used are set to 0, as many as `tol` allows.
+    A weight whose pull is less than its price need not be used. Weights that are small beside this slack are set to 0,
+    as many as `tol` allows.
     """
     k = len(price)
     alpha = balanced(problem, alpha)

@@ -131,7 +131,7 @@ def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:
 
 
 def note(run: Run, primal: float, gap: float, a: np.ndarray, b: Any, strength: float, keep: bool = True) -> None:
-    """Tell where a run stands that has coefficients a, an offset b and a relative gap; see `Run.note`."""
+    """Note a point of a run: coefficients a, an offset b and a relative gap; see `Run.note`."""
     support = int(np.count_nonzero(a.any(axis=1) if a.ndim == 2 else a))
     dual = primal - gap * abs(primal) if gap < math.inf else -math.inf
     run.note(primal, dual, gap, support, keep, **checkpoint(a, b, strength))
@@ -279,9 +279,9 @@ def dual_point(
     """Return a dual point with a gap; None where there is none.
 
     No product with K is needed. The dual point is -strength a, or the loss's own slope u_i where that is outside of the
-    conjugate's domain. The gap is then the sum of what is missing to equality in the inequality of Fenchel and Young,
-    plus |r|^2 / (2 strength) for the remainder r = sum_i (strength a_i + u_i) k(x_i, .), whose length is at most the
-    sum of |r_i| sqrt(k(x_i, x_i)).
+    conjugate's domain. The gap has two parts. The first is the slack in the inequalities of Fenchel and Young. The
+    second is |r|^2 / (2 strength) for the remainder r = sum_i (strength a_i + u_i) k(x_i, .), whose length is at most
+    the sum of |r_i| sqrt(k(x_i, x_i)).
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class RidgeSolution:
     history
         One row (products, primal, relative gap, points, seconds) for each product.
     diagnosis
-        What was found wrong with a system that is singular to rounding, and what was done; mostly empty.
+        For a system that is singular to rounding: what is wrong, and the remedy that was taken; mostly empty.
     """
 
     coefficients: np.ndarray
@@ -162,7 +162,7 @@ class _Ridge:
         self.size[self.size == 0] = 1.0
         Y = Y / self.size
         self.mean = np.zeros(m)
-        if problem.intercept:  # nothing is lost with the mean, and what is left says how small a residual is small
+        if problem.intercept:  # the offset gives the mean back; the rest is the scale of residuals
             self.mean = np.average(Y, axis=0, weights=self.w)
             Y = Y - self.mean
             Y[:, np.abs(Y).max(axis=0) <= 8 * np.finfo(float).eps] = 0.0
@@ -203,7 +203,7 @@ class _Ridge:
         return run.limit()
 
     def _offsets(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the offsets with which coefficients sum to 0 (0 before the first step), and which columns are ones."""
+        """Return the offsets that make coefficients sum to 0 (0 before the first step), and the columns of ones."""
         m = len(self.alpha)
         ones = m + np.searchsorted(self.strengths, self.alpha)
         total = A[:, ones].sum(axis=0)

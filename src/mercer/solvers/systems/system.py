@@ -93,7 +93,7 @@ class Systems:
         )
 
     def _hold(self) -> None:
-        """Keep the values that only Python can compute, as exactly as fits beside what else is needed."""
+        """Keep the values that only Python can compute, in the most exact type that fits the budget."""
         n = self.gram.shape[0]
         beside = 8 * n * n if self.method == "cholesky" else n * n
         for dtype in (np.float64, np.float32):

@@ -13,7 +13,7 @@ from mercer.gram.matrix import KernelMatrix
 from mercer.machine.budget import readable
 from mercer.machine.threads import within_limit
 
-_DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor that may need as many rows
+_DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor, which may need as many rows
 _RANK = 2000  # the largest rank that is tried where none is asked for
 _BLOCK = 128  # pivots drawn at a time
 _BASES = 5  # n x rank: of a view its factor and its basis, the basis of the other, and room to multiply them

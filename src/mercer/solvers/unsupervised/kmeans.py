@@ -51,7 +51,7 @@ class Lloyd:
     .. math:: \|\phi(x_i) - m_c\|^2 = K_{ii} - 2 (K U)_{ic} + (U^T K U)_{cc}, \qquad
               U_{ic} = w_i [i \in c] / \textstyle\sum_{j \in c} w_j
 
-    After a step only the columns of K that belong to points which changed sides are asked for again.
+    After a step only the columns of K are computed whose points have changed sides.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class Lloyd:
         return np.where(here - there > _SLACK * (np.abs(self.own) + self._squares[best]), best, members)
 
     def _refilled(self, labels: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return the labels, with the points farthest from their centres as members of clusters that have none."""
+        """Return the labels after empty clusters have taken the points farthest from their centres."""
         sizes = np.bincount(labels, minlength=self.k)
         empty = np.flatnonzero(sizes == 0)
         if not len(empty):

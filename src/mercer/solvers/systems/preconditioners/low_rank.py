@@ -48,7 +48,7 @@ class LowRank:
         return costs.build(self.factor.rank) + costs.run(self.factor.rank, steps)
 
     def learn(self, W: np.ndarray, KW: np.ndarray) -> int:
-        r"""Add what some products with K show of K - R'R, and return by how many rows.
+        r"""Add rows for the part of K - R'R that some products with K show; return their number.
 
         .. math:: E W (W^T E W)^{-1} W^T E \le E, \qquad E = K - R^T R
 
