@@ -16,7 +16,7 @@ from mercer.features.combine import exact_features
 from mercer.kernels import Kernel
 from mercer.losses.penalties import SquaredNorm
 
-_SUM = 1e-8  # what the sum of the dual point may be off, in units of its absolute sum
+_SUM = 1e-8  # of the absolute sum of the dual point: by which its sum may differ from 0
 _INSIDE = 1.0 - 1e-12  # a dual point on the rim of the conjugate's domain may lie outside by rounding
 _EPS = float(np.finfo(np.float64).eps)
 _NOISE = 1e-7  # of the losses at f = 0, up to which rounding excuses a gap
@@ -44,10 +44,10 @@ def check_representer(
               D(u) = -\sum_i w_i L^*(y_i, u_i / w_i) - R^*\!\left(\left|\textstyle\sum_i u_i k(x_i, \cdot)\right|\right)
 
     at v = K a + b and a dual point u that sums to 0 if there is an intercept. Two are tried, and the better bound
-    counts: u = -strength a, by the loss's conjugate; and u_i = w_i L'(y_i, v_i), at which the conjugate is known,
-    w_i L* = u_i v_i - w_i L(y_i, v_i) (Fenchel and Young). For a loss or a penalty that is not convex no D bounds P:
-    then P - D is the squared norm of the gradient in H over twice the strength, and `stationary` says so. So it does
-    of a kernel that is not positive semidefinite on X.
+    counts. One is u = -strength a, by the loss's conjugate. The other is u_i = w_i L'(y_i, v_i), at which the conjugate
+    is known, w_i L* = u_i v_i - w_i L(y_i, v_i) (Fenchel and Young). If the loss or the penalty is not convex, no D
+    bounds P: then P - D is the squared norm of the gradient in H over twice the strength, and `stationary` says so. It
+    also says if the kernel is not positive semidefinite on X.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class _Case:
         return np.stack([product(self.kernel, self.X, column) for column in c.T], axis=1)
 
     def rounding(self, primal: float, tol: float) -> float:
-        """Return what float64 sums can do to the objectives."""
+        """Return the error of the objectives that float64 sums can make."""
         length = np.sqrt(self.diag)
         size = np.linalg.norm(self.a, axis=1) if self.wide else np.abs(self.a)
         slope = np.linalg.norm(self.slopes, axis=1) if self.wide else np.abs(self.slopes)
@@ -141,8 +141,8 @@ class _Case:
         with np.errstate(all="ignore"):
             zero = np.asarray(self.loss.value(self.y, np.zeros_like(self.v) + self.b), dtype=np.float64)
             most = _NOISE * float(np.where(self.counts, self.w * zero, 0.0).sum())
-        # Errors of f whose squares are within tol change the primal by the root of tol, and no difference of a truth
-        # and a prediction is known better than to the last place of either.
+        # If the squares of errors of f are within tol, they change the primal by the root of tol. And the difference of
+        # a truth and a prediction is known to the last place of either, not better.
         most = max(most, 4.0 * math.sqrt(tol) * abs(primal), 4.0 * _EPS * height * float(slope.sum()))
         return min(4.0 * (_EPS * abs(primal) + each * float(slope.sum())), most if most > 0 else math.inf)
 
@@ -251,9 +251,9 @@ class _Case:
         return u - (u.sum() / total) * curvature if total > 0 else None
 
     def _conjugates(self, u: np.ndarray, once_more: bool = True) -> tuple[np.ndarray, float] | None:
-        """Return u, with what leaves the conjugate's domain replaced, and the sum of the conjugates.
+        """Return u moved into the conjugate's domain, and the sum of the conjugates.
 
-        Where a replacement changes the sum of u, which must be 0, it is levelled `once_more`.
+        If that changes the sum of u, which must be 0, it is levelled `once_more`.
         """
         if not hasattr(self.loss, "conjugate") and self.wide:
             return None
@@ -301,7 +301,7 @@ class _Case:
         return -conjugates - _finite(penalty, s), Ku
 
     def _conjugate(self, s: float) -> float:
-        """Return R*(s), by its formula, or as the largest s t - R(t) where R' passes s."""
+        """Return R*(s), by its formula, or as s t - R(t) at the t at which R' passes s."""
         R, ten = self.penalty, np.float64(10.0)
         if isinstance(R, SquaredNorm):
             return s * (s / (2.0 * self._strengths(None)[0]))
@@ -319,6 +319,6 @@ class _Case:
 
 
 def _finite(function: Any, argument: float) -> float:
-    """Return a value, and that a rounding error further inside where the argument is outside by no more than that."""
+    """Return the value at an argument; if it is not finite, the value a rounding error further inside the domain."""
     value = float(function(argument))
     return value if math.isfinite(value) else float(function(argument * _INSIDE))

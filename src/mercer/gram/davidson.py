@@ -93,11 +93,11 @@ class Davidson:
 
     A pair (x, e) with the residual r = Kx - ex is corrected by (S - e)^-1 r, where S is the sketch: the better it is,
     the fewer products are needed, and with S = 0 the corrections span the Krylov space of Lanczos' method. Random
-    directions grow by K itself, so that what the sketch has missed comes to light.
+    directions grow by K itself, and show eigenvectors that the sketch has missed.
 
     Images are taken from float32 values until the residuals are small. Then those of the Ritz vectors are computed
-    again from float64 values. What is added later enters the pairs with so small a weight that the rounding of its
-    image is not seen; the residuals returned include what it might be.
+    again from float64 values. Vectors that are added later enter the pairs with so small a weight that the
+    rounding of their images does not show; the residuals returned include a bound of it.
 
     Parameters
     ----------
@@ -185,9 +185,9 @@ class Davidson:
         return values[::-1], U[:, ::-1]
 
     def _new(self, W: np.ndarray, *others: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of what the columns of W add to the basis and to other orthonormal columns.
+        """Return orthonormal columns that extend the basis, and other orthonormal columns, to the span of W.
 
-        What two projections have left of a column is new only if a third one leaves it as it is: the rest is rounding.
+        Two projections take the known part of a column away. If a third one changes the remainder, it was rounding.
         """
         for last in (False, False, True):
             size = np.linalg.norm(W, axis=0)

@@ -1,4 +1,4 @@
-"""The continuous parameters of a kernel as one list of numbers; the kernel, and derivatives, as they are changed."""
+"""The continuous parameters of a kernel as one list of numbers, and derivatives in them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Parameter:
 def parameters(kernel: Kernel) -> list[Parameter]:
     """Return the continuous parameters of a kernel and of its parts, in the order of their fields.
 
-    They are the numbers in fields annotated as float (or as a list of them), except what chooses the formula, such as
-    nu of Matern; a class names those in `_fixed`. Whole numbers (a degree, a power) and functions have no derivative
-    and are not listed, and neither is what waits for data until it is resolved.
+    They are the numbers in fields annotated as float (or as a list of them). Those that choose the formula, such as nu
+    of Matern, do not count; a class names them in `_fixed`. Whole numbers (a degree, a power) and functions have no
+    derivative and are not listed. Parameters that wait for data are listed once they are resolved.
 
     Examples
     --------
