@@ -45,7 +45,7 @@ def _has_probabilities(model: FeatureLearningClassifier) -> bool:
 
 @with_parameters
 class FeatureLearner(WithMetric, BaseEstimator):
-    """What the classifier and the regressor share: learning of the metric, and what a fit says of it."""
+    """The common part of the classifier and the regressor: the learning of the metric, and its attributes."""
 
     _rules: ClassVar[Rules] = {
         "families": (lambda v: v is None or _known(v), f"None or some of {', '.join(map(repr, FAMILY_NAMES))}"),
@@ -95,7 +95,7 @@ class FeatureLearner(WithMetric, BaseEstimator):
 
     @property
     def certificate_(self) -> Certificate:
-        """The certificate of the last fit, with the kernel as it was learned; `.verify(X, y)` takes what `fit` took."""
+        """The certificate of the last fit, with the learned kernel; `.verify(X, y)` takes the data of `fit`."""
         check_is_fitted(self, "estimator_")
         return replace(self.estimator_.certificate_, check=Recheck(self))
 

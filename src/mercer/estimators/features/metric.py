@@ -1,8 +1,8 @@
 """Metrics learned from the gradients of fitted functions (recursive feature machines).
 
-A function is fitted, the mean outer product of its gradients says which directions it changes along, and a root of that
-is the metric in which the next one is fitted (Radhakrishnan, Beaglehole, Pandit and Belkin, 2024). Which kernel, how
-many rounds and which scale is judged by rows that the metric has not seen.
+A function is fitted. The mean outer product of its gradients shows the directions along which it changes, and a root of
+it is the metric in which the next function is fitted (Radhakrishnan, Beaglehole, Pandit and Belkin, 2024). The kernel,
+the number of rounds and the scale are chosen by rows that the metric has not seen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted
 _FINALISTS = 3  # families that are looked at on more rows
 _HOPELESS = 1.3  # times the least error: families beyond are not looked at again
 _GAIN = 0.9995  # of the error, without which a search goes no further: rounding decides, and alphas near 0 are dear
-_JOINT_GAIN = 0.99  # of the error: what a further kernel in the mean must bring, since it costs as much as the first
+_JOINT_GAIN = 0.99  # of the error, which a further kernel in the mean must reach: it costs as much as the first
 _MOST_MIXED = 300  # columns up to which a metric may mix them: beyond, it has too many entries for the rows
 _PAIRS = 4000  # of rows, by whose distances the unit of length is taken
 _STEPS: Steps = ((4, 2), (2, 1), (1, 1))  # of the search: factors root 2 of the scale, root 10 of alpha
@@ -51,7 +51,7 @@ _LEAST_PART = 1e-12  # of the largest, that an eigenvalue of a metric may be
 
 @dataclass(frozen=True)
 class Family:
-    """Kernels of one form at all scales, and what metric they are given."""
+    """Kernels of one form at all scales, and the form of their metric."""
 
     name: str
     make: Callable[[float], Kernel]
@@ -151,7 +151,7 @@ class Round:
 
 
 def left_out_by(values: Callable[[Any], np.ndarray], Y: np.ndarray, shift: Any) -> LeftOut:
-    """Return what `left_out` does, of many rows in float32 where that will do.
+    """Return `left_out` of the kernel matrix; for many rows in float32, if that is exact enough.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def mean_of(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def families_for(columns: int, names: Any = None) -> list[Family]:
-    """Return the families that are tried on so many columns: all that suit them, or those that are named."""
+    """Return the families to try on so many columns: the named ones, else all that suit the number."""
     if names is not None:
         return [family for family in FAMILIES if family.name in names]
     return [family for family in FAMILIES if not family.mixes or columns <= _MOST_MIXED]
@@ -336,8 +336,8 @@ def learn_metric(
     """Return the kernel whose metric predicts rows best that had no part in learning it.
 
     The rows are halved. All families learn their metric on some rows of one half and are judged by the leave-one-out
-    errors of ridge regression on the other; the best go on with more rows. Few rows are judged from both sides. What is
-    chosen learns again on as many rows as it may.
+    errors of ridge regression on the other; the best go on with more rows. Few rows are judged from both sides. The
+    chosen family learns again on as many rows as it may.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def learn_metric(
 
 
 class _Learning:
-    """Rows as all families see them, halved, and what was judged so far."""
+    """Rows as all families see them, in two halves, and the rounds that were judged so far."""
 
     def __init__(
         self,
@@ -455,7 +455,7 @@ class _Learning:
         return min(joined, key=lambda step: step.error)
 
     def chosen(self, ranking: list[Round], joint: int) -> Learned:
-        """Return the best round with those that lower the error of a mean, learned once more where rows are few."""
+        """Return the best round, and others whose mean with it errs less; of few rows, each is learned once more."""
         judge, seen = self.order[self.half :][: self.judged], self.order[: self.half][: self.judged]
 
         def mean(steps: list[Round]) -> Round:
@@ -477,7 +477,7 @@ class _Learning:
         return Learned([near[i] for i in taken], near, self.kernel, self.unit, self.tried, seen)
 
     def again(self, step: Round, at: np.ndarray) -> Round:
-        """Return as many rounds of a family on all rows in place of a half, which halves what is too good."""
+        """Return as many rounds of a family on all rows in place of a half, which halves the optimism."""
         rows, start = self.rows(step.family, at), self.start(step.family, at, step)
         *_, last = rounds(start, rows, self.Y[at], self.shift[at], step.number, _STEPS[1:])
         return replace(last, optimism=(1.0 + step.optimism) / 2)

@@ -99,10 +99,10 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
         return [np.random.default_rng(seed) for _ in range(count)]
 
     def _steps(self, codes: np.ndarray, sample_weight: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """Return what each point that counts weighs in each machine, and which points count; None for all.
+        """Return the weights of the points in each machine, and the points that count; None for all.
 
-        Where each class is told from the rest, its weight is that of its own points, and the rest weigh 1: as in
-        scikit-learn.
+        In the machine of one class against the rest, the weight of the class is that of its own points, and the rest
+        weigh 1: as in scikit-learn.
         """
         weights, rows = positive_weights(sample_weight, len(codes))
         weights = np.ones(len(codes)) if weights is None else weights

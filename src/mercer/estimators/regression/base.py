@@ -114,7 +114,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     def _each(
         self, gram: Gram, parts: list[Part], control: Control, starts: list[np.ndarray] | None
     ) -> list[Minimiser]:
-        """Solve the problems one after the other; what is known of the matrix stays for the next."""
+        """Solve the problems one after the other; each leaves its knowledge of the matrix to the next."""
         minimisers: list[Minimiser] = []
         for number, part in enumerate(parts):
             if self.checkpoint is not None and len(parts) > 1:

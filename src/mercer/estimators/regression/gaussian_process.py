@@ -41,8 +41,8 @@ from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 
 _KERNEL = kernel_rule(KERNEL_NAMES)
 _VARIANCE = "a finite number >= 0, or one number > 0 for each sample (or 0 for all)"
-_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
-_STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
+_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which all serve to find parameters; of more, so many are drawn
+_STREAMED, _LEAST = 1_500, 30  # rows for the parameters if the factor of all exceeds the budget; the fewest of all
 _PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows
 _FINISHED = 3_000  # rows whose posterior is found in a second after an interruption of the search
 _CHEAP_ROWS = 600  # rows whose likelihood costs little
@@ -300,7 +300,7 @@ class GaussianProcessRegressor(Process):
         return Y, mean, unit
 
     def first_noise(self, square: float, n: int, given: Noise | None = None) -> float | np.ndarray:
-        """Return where the noise starts; `given` is what the kernel has of it."""
+        """Return the start of the noise; `given` is the noise term of the kernel."""
         if isinstance(self.noise, str):
             if given is not None:
                 return given.value

@@ -1,4 +1,4 @@
-"""Kernel ridge regression that chooses its alpha by what each would predict of samples it has not seen."""
+"""Kernel ridge regression with an alpha chosen by its predictions of samples that it has not seen."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class KernelRidgeCV(RidgeRegressor):
 
 
 class _Known(RegressorMixin, BaseEstimator):
-    """A model whose predictions are what it is given: what a scorer asks for."""
+    """A model, as scorers ask for one, that returns its input as the prediction."""
 
     def fit(self, X: Any, y: Any) -> _Known:
         return self

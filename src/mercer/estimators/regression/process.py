@@ -174,7 +174,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
         return self._posterior
 
     def _prepare(self) -> None:
-        """Let variances be ready where the search has taken so long that this does not count."""
+        """Prepare the variances already now, if beside the search that costs next to nothing."""
         searched = sum(row[0] == self.shape_fit_[0] for row in self._history)
         if isinstance(self._posterior, ByFactor) and searched >= _PAID:
             self._posterior.prepare()
@@ -385,7 +385,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
     def history_(self) -> np.ndarray:
         """The course of the search, one row for each evaluation: the fields of other machines, rows and likelihood.
 
-        `primal` is what is minimised, minus the likelihood of so many rows; there is no dual.
+        `primal` is the objective: minus the likelihood of so many rows. There is no dual.
         """
         check_is_fitted(self)
         nan = math.nan

@@ -13,7 +13,7 @@ from mercer.estimators.svm.fold import dealt
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
 _NEWTON_STEPS = 100  # at most, far more than a convex loss of two numbers takes
-_DECREASE = 1e-10  # share of the loss by which the last step promises to lower it: it squares what is left
+_DECREASE = 1e-10  # of the loss: a step that promises to lower it by less is the last; it squares the error
 _SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1, those of classes from 0
 _POWERS = (0.2, 5.0)  # between which the power of a law is searched
 _STEEPNESS = 10.0  # of laws of scores between -1 and 1, before their power is searched
@@ -35,7 +35,7 @@ def logistic_map(
     positive
         Whether each of them is one.
     weights
-        What each of them counts, beside the others; None for all the same.
+        The weight of each beside the others; None for all the same.
     counts
         Whether the weights are numbers of points, so that 2 everywhere is twice as much evidence.
 
@@ -89,7 +89,7 @@ def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.nda
         step[free] = np.linalg.solve(curvature, gradient)
         fall, size = float(gradient @ step[free]), 1.0
         if fall <= _DECREASE * max(1.0, value):
-            return theta - step  # where steps are short, each squares what is left
+            return theta - step  # short steps square the error
         while (new := loss(theta - size * step)) > value - 1e-4 * size * fall and size > 1e-10:
             size /= 2
         theta, value = theta - size * step, new
@@ -101,8 +101,9 @@ def pair_maps(
 ) -> dict[str, np.ndarray]:
     """Return the logistic map of every pair of classes, as arrays "slope" and "offset".
 
-    For more than two classes also "power", one number: coupled pairs, each of them drawn in by a count, are less sure
-    of a class than they have reason to be, and the law raised to this power is not (Guo et al. 2017).
+    For more than two classes also "power", one number. The targets of each pair are drawn in by a count, so that
+    coupled pairs are less sure of a class than they have reason to be. The law raised to this power is not (Guo et al.
+    2017).
 
     Parameters
     ----------
@@ -213,8 +214,8 @@ def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.nd
 
     Where the maps are those of `score_maps`, the values are the scores of classes.
 
-    For more than two classes that law p is taken whose pairs p_i / (p_i + p_j) are nearest to what the maps say (Wu,
-    Lin and Weng 2004, their second method): p minimises the sum of (r_ji p_i - r_ij p_j)^2.
+    For more than two classes the pairs p_i / (p_i + p_j) of the law p are nearest to the r_ij of the maps (Wu, Lin and
+    Weng 2004, their second method): p minimises the sum of (r_ji p_i - r_ij p_j)^2.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         return part
 
     def _scale(self, solution: Solution, training: Training) -> float:
-        """Return what coefficients and offset are divided by so that f = +-1 on the margin."""
+        """Return the divisor of coefficients and offset with which f = +-1 on the margin."""
         return 1.0
 
     # -- fit --------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ class Fit:
         return SVMDual(gram, rows=rows, **{**statement.terms, **_clipped(statement.terms, start, len(rows))})
 
     def _finish(self, solutions: list[Solution | None], starts: list[Point | None]) -> list[Solution]:
-        """Solve what is left undone in the ordinary way."""
+        """Solve the remaining problems in the ordinary way."""
         left = [i for i, s in enumerate(solutions) if s is None]
         if left:
             gram = Gram(self.kernel, self.data.points.take(self.at), budget=int(self.data.budget) // 4)
@@ -267,7 +267,7 @@ def _known(terms: dict[str, Any], start: Point | None) -> Solution | None:
 
 
 def _clipped(terms: dict[str, Any], start: Point | None, size: int, at: np.ndarray | None = None) -> dict[str, Any]:
-    """Return a solution for another C as a start, scaled so that it is in the box; nothing where there is none."""
+    """Return a solution for another C as a start, scaled into the box; nothing without one."""
     if start is None:
         return {}
     plus, minus = start.plus, start.minus

@@ -102,7 +102,7 @@ class SupportVectorMachine(CallbackSupportMixin, FitParameters, KernelData):
         ]
 
     def _warn_unfinished(self, training: Training, data: Any, target: Any = None) -> None:
-        """Warn, with the cause as far as it can be seen, if a problem was left before its end or has no minimum."""
+        """Warn if a problem was left before its end or has no minimum; say the cause where it shows."""
         if all(c.finished for c in self._certificates):
             if why := next((c.stationary for c in self._certificates if c.stationary), ""):
                 warn_stationary(training.kernel, why)

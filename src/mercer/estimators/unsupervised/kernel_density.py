@@ -50,8 +50,8 @@ class KernelDensity(DensityMixin, BaseEstimator):
         "gaussian", "exponential", "laplacian", or a kernel that has an integral: `RBF`, `Laplacian`, `Matern` of
         nu = 0.5 ("exponential"), 1.5 and 2.5, `Wendland`, `RationalQuadratic` of alpha > d / 2, `Cauchy` on one
         feature. Its scale is that of the window, or "auto" to leave it to `bandwidth`. Also scikit-learn's "tophat",
-        "epanechnikov", "linear" and "cosine", windows of radius `bandwidth`: not positive semidefinite in general,
-        which a window need not be, so that the density is no function of a space H.
+        "epanechnikov", "linear" and "cosine", windows of radius `bandwidth`: not positive semidefinite in general.
+        A window need not be; but then the density is no function of a space H.
     metric
         Of scikit-learn's kernels by name: "euclidean", "manhattan", "chebyshev", or "minkowski" with p = 2, 1 or inf in
         `metric_params` (2 unless given). The integral is 1 in each of them.

@@ -35,7 +35,7 @@ _INITS = ("k-means++", "random")
 
 @with_parameters
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Images):
-    r"""Clusters of points that are near each other in H, whose shape in the space of the data may be any.
+    r"""Clusters of points that are near each other in H; in the space of the data they may have any shape.
 
     .. math:: \min_{c_1, \dots, c_n} \; \sum_i w_i \|\phi(x_i) - m_{c_i}\|_H^2, \qquad
               m_c = \frac{\sum_{i \in c} w_i \phi(x_i)}{\sum_{i \in c} w_i}
@@ -205,7 +205,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return best
 
     def _from(self, init: Any, lloyd: Lloyd, training: Training) -> Clusters:
-        """Return what comes of the first centres that a user has named."""
+        """Return the clusters from first centres that the user has named."""
         if self._kind == "vectors" and np.ndim(init) == 2:
             centres = Points(check_array(init, dtype=np.float64), "init")
             if len(centres) != lloyd.k or centres.width != training.points.width:

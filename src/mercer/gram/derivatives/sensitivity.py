@@ -30,8 +30,8 @@ def parameter_gradient(kernel: Kernel, X: Any, W: Any) -> np.ndarray:
 
     The kernel's formula is differentiated, so the derivatives are exact to rounding. Where a parameter enters by a map
     of points (a period, the diagonal of a normalized kernel), differences of that map alone are taken. Where it
-    enters a function that symbols cannot follow (one of Python, of Bessel), those of the values: good to about 1e-9. The
-    work is done in tiles of the upper triangle and needs a few tens of megabytes whatever n is.
+    enters a function that symbols cannot follow (one of Python, of Bessel), those of the values: good to about 1e-9.
+    The work is done in tiles of the upper triangle and needs a few tens of megabytes whatever n is.
 
     Parameters
     ----------
