@@ -21,7 +21,7 @@ class Stop:
 
     @classmethod
     def rounding(cls, what: str) -> str:
-        """Return the reason where rounding has ended a run, with what was seen of it."""
+        """Return the reason where rounding has ended a run, with its symptom."""
         return f"{cls.ROUNDING}: {what}"
 
     @staticmethod
@@ -36,9 +36,9 @@ class Stop:
 
 
 def relative_gap(gap: float, primal: float, dual: float) -> float:
-    """Return a gap, mostly what primal - dual is beyond rounding, in units of the larger objective.
+    """Return a gap in units of the larger objective: 0 if it is not positive, infinite if an objective is not finite.
 
-    0 where it is none; infinite where an objective is infinite or no number.
+    The gap is mostly primal - dual, less rounding.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Certificate:
 
 
 def without_duality(claim: Certificate, why: str) -> Certificate:
-    """Return what is left of a claim where duality does not hold; with no reason why, all of it.
+    """Return a claim without its duality, which does not hold for the reason `why`; all of it if that is empty.
 
     Examples
     --------

@@ -52,8 +52,8 @@ def check_svm(
               + \mu_+ \textstyle\sum p + \mu_- \sum m
 
     so that :math:`P - D = \sum_i [p r_+ + u \max(0, -r_+)]_i + [m r_- + v \max(0, -r_-)]_i`, of which no term
-    is negative: weak duality, point by point. It needs a kernel that is positive semidefinite on X; where one that is
-    not proven to be has a negative eigenvalue there, the certificate is that of a stationary point.
+    is negative: weak duality, point by point. It needs a kernel that is positive semidefinite on X. If a kernel without
+    a proof has a negative eigenvalue there, the certificate is that of a stationary point.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def check_svm(
     plus, minus
         The two parts of the coefficients.
     linear, width, upper, lower
-        The problem: l, w, u and v above, one number per point or one for all. Where an upper or lower bound is
-        infinite (hard margin), the primal is evaluated at f divided by its smallest margin, and is infinite if that
-        is not positive; where both are (hard tube), at a multiple of f that stays in the tube up to rounding.
+        The problem: l, w, u and v above, one number per point or one for all. If one bound of a
+        point is infinite (hard margin), the primal is evaluated at f divided by its smallest margin, and is infinite
+        if that is not positive. If both are (hard tube), it is taken at a multiple of f within the tube, to rounding.
     offset, half_width
         The offset of f, and for "split" the rho of NuSVC or minus the epsilon of NuSVR.
     offset_kind
@@ -137,7 +137,7 @@ def check_svm(
 
 
 def _rounding(diag: np.ndarray, b: np.ndarray, bound: np.ndarray) -> float:
-    """Return what float64 sums of terms b_j K_ij, of size b_j sqrt(K_ii K_jj), can do to the two objectives."""
+    """Return the error of the two objectives from float64 sums of terms b_j K_ij, of size b_j sqrt(K_ii K_jj)."""
     length = np.sqrt(np.abs(diag))
     terms = float(np.linalg.norm(b * length))
     return 4.0 * float(np.finfo(np.float64).eps) * terms * (terms + float(bound @ length))
@@ -173,7 +173,7 @@ def _part(name: str, value: Any, bound_name: str, bound: Any) -> tuple[np.ndarra
 
 
 def _sums(p: np.ndarray, m: np.ndarray, kind: str, total: Any) -> tuple[float, float]:
-    """Return what the multipliers of plus and minus are multiplied with, after a look at the constraints."""
+    """Return the sums that belong to the multipliers of plus and minus, after a look at the constraints."""
     if kind not in ("free", "split", "none"):
         raise ValueError(f"offset_kind is {kind!r}; it must be 'free', 'split' or 'none'.")
     if kind == "none":
@@ -214,7 +214,7 @@ def _hard(
     mu: tuple[float, float],
     constants: float,
 ) -> float:
-    """Return the primal value where some losses are constraints: at a multiple of f that satisfies them."""
+    """Return the primal value of a problem with losses that are constraints: at a multiple of f that meets them."""
     hard = np.concatenate([np.isinf(u), np.isinf(v)])
     rest = np.where(hard, 0.0, np.concatenate([u, v]))
     score = np.concatenate([Kb + mu[0], -Kb + mu[1]])

@@ -22,7 +22,7 @@ _CALLED_POINTS = 500  # the same where a Python function gives the values
 
 
 def seen_indefinite(gram: Gram, centred: bool = False) -> str:
-    """Return what was seen of a negative eigenvalue, in a sentence; empty where none was.
+    """Return a sentence on the negative eigenvalue that was seen; empty if none was.
 
     A kernel that is proven costs nothing; of any other up to 2,000 points are looked at (500 where a Python function
     gives the values), evenly spaced among all.
@@ -115,7 +115,7 @@ def _evenly(kernel: Kernel, points: Points) -> Points:
 
 
 def _rounding(kernel: Kernel, points: Points) -> float:
-    """Return the size, relative to the largest |eigenvalue|, of one that is not told from 0: as for `verdict`."""
+    """Return the size of eigenvalues that count as 0, relative to the largest: as for `verdict`."""
     return max(len(points), 100) * precision(Gram(kernel, points).dtype)
 
 

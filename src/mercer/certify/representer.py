@@ -16,7 +16,7 @@ from mercer.features.combine import exact_features
 from mercer.kernels import Kernel
 from mercer.losses.penalties import SquaredNorm
 
-_SUM = 1e-8  # what the sum of the dual point may be off, in units of its absolute sum
+_SUM = 1e-8  # of the absolute sum of the dual point: by which its sum may differ from 0
 _INSIDE = 1.0 - 1e-12  # a dual point on the rim of the conjugate's domain may lie outside by rounding
 _EPS = float(np.finfo(np.float64).eps)
 _NOISE = 1e-7  # of the losses at f = 0, up to which rounding excuses a gap
@@ -44,10 +44,10 @@ def check_representer(
               D(u) = -\sum_i w_i L^*(y_i, u_i / w_i) - R^*\!\left(\left|\textstyle\sum_i u_i k(x_i, \cdot)\right|\right)
 
     at v = K a + b and a dual point u that sums to 0 if there is an intercept. Two are tried, and the better bound
-    counts: u = -strength a, by the loss's conjugate; and u_i = w_i L'(y_i, v_i), at which the conjugate is known,
-    w_i L* = u_i v_i - w_i L(y_i, v_i) (Fenchel and Young). For a loss or a penalty that is not convex no D bounds P:
-    then P - D is the squared norm of the gradient in H over twice the strength, and `stationary` says so. So it does
-    of a kernel that is not positive semidefinite on X.
+    counts. One is u = -strength a, by the loss's conjugate. The other is u_i = w_i L'(y_i, v_i), at which the conjugate
+    is known, w_i L* = u_i v_i - w_i L(y_i, v_i) (Fenchel and Young). If the loss or the penalty is not convex, no D
+    bounds P: then P - D is the squared norm of the gradient in H over twice the strength, and `stationary` says so. It
+    also says if the kernel is not positive semidefinite on X.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def check_representer(
         raise ValueError(f"weights must be {n} numbers of at least 0.")
     penalty = SquaredNorm(1.0) if penalty is None else penalty
     case = _Case(kernel, X, y, a, np.asarray(offset, dtype=np.float64), loss, penalty, w, intercept)
-    found, why = case.certificate(strength, tol)
-    if not found.converged and case.by_features():
-        found, why = case.certificate(strength, tol)
-    found = replace(found, seconds=time.perf_counter() - started)
-    found = found if found.converged else replace(found, stopped=Stop.LARGE_GAP)
-    return without_duality(found, why_indefinite(kernel, X) or why)
+    certificate, why = case.certificate(strength, tol)
+    if not certificate.converged and case.by_features():
+        certificate, why = case.certificate(strength, tol)
+    certificate = replace(certificate, seconds=time.perf_counter() - started)
+    certificate = certificate if certificate.converged else replace(certificate, stopped=Stop.LARGE_GAP)
+    return without_duality(certificate, why_indefinite(kernel, X) or why)
 
 
 class _Case:
@@ -131,7 +131,7 @@ class _Case:
         return np.stack([product(self.kernel, self.X, column) for column in c.T], axis=1)
 
     def rounding(self, primal: float, tol: float) -> float:
-        """Return what float64 sums can do to the objectives."""
+        """Return the error of the objectives that float64 sums can make."""
         length = np.sqrt(self.diag)
         size = np.linalg.norm(self.a, axis=1) if self.wide else np.abs(self.a)
         slope = np.linalg.norm(self.slopes, axis=1) if self.wide else np.abs(self.slopes)
@@ -141,8 +141,8 @@ class _Case:
         with np.errstate(all="ignore"):
             zero = np.asarray(self.loss.value(self.y, np.zeros_like(self.v) + self.b), dtype=np.float64)
             most = _NOISE * float(np.where(self.counts, self.w * zero, 0.0).sum())
-        # Errors of f whose squares are within tol change the primal by the root of tol, and no difference of a truth
-        # and a prediction is known better than to the last place of either.
+        # If the squares of errors of f are within tol, they change the primal by the root of tol. And the difference of
+        # a truth and a prediction is known to the last place of either, not better.
         most = max(most, 4.0 * math.sqrt(tol) * abs(primal), 4.0 * _EPS * height * float(slope.sum()))
         return min(4.0 * (_EPS * abs(primal) + each * float(slope.sum())), most if most > 0 else math.inf)
 
@@ -177,11 +177,11 @@ class _Case:
             Kr = self.times(r)
             gap = abs(float(np.vdot(r, Kr))) / (2.0 * candidates[0])
             if what == "penalty":
-                found = [
+                duals = [
                     self._dual(u, c, lambda s: s * s / (2 * candidates[0])) for u, c in self._points(candidates[:1])
                 ]
                 squared = float(self.losses.sum()) + 0.5 * candidates[0] * t * t
-                gap = min(gap, *(squared - d for d, _ in found)) if found else gap
+                gap = min(gap, *(squared - d for d, _ in duals)) if duals else gap
             kkt = float(np.abs(Kr).max()) / candidates[0]
             return primal, primal - max(gap, 0.0), kkt, f"the {what} is not convex"
         best, kkt = -math.inf, math.inf
@@ -197,13 +197,13 @@ class _Case:
         if isinstance(self.penalty, SquaredNorm):
             given = float(self.penalty.strength)
             return [given if given > 0 else _NO_PENALTY * (float(self.diag.max()) or 1.0)]
-        found = [] if known is None else [float(known)]
+        strengths = [] if known is None else [float(known)]
         if self.t > 0:
             with np.errstate(all="ignore"):
-                found.append(float(self.penalty.derivative(self.t)) / self.t)
-                found.append(-float(np.vdot(self.slopes, self.f)) / self.t**2)
-        found = [s for s in found if 0 < s < math.inf]
-        return found or [1.0]
+                strengths.append(float(self.penalty.derivative(self.t)) / self.t)
+                strengths.append(-float(np.vdot(self.slopes, self.f)) / self.t**2)
+        strengths = [s for s in strengths if 0 < s < math.inf]
+        return strengths or [1.0]
 
     def _convex_penalty(self) -> bool:
         said = getattr(self.penalty, "convex", None)
@@ -216,7 +216,7 @@ class _Case:
 
     def _points(self, strengths: list[float]) -> list[tuple[np.ndarray, float]]:
         """Return dual points with the sums of their conjugates."""
-        found = []
+        points = []
         starts = [self.slopes] + [-s * self.a for s in strengths]
         if self.Phi is not None:
             starts.append(self._balanced(strengths[0]))
@@ -227,10 +227,10 @@ class _Case:
             if u is None:
                 continue
             if u is self.slopes:
-                found.append((u, float(np.vdot(u, self.v)) - float(self.losses.sum())))
+                points.append((u, float(np.vdot(u, self.v)) - float(self.losses.sum())))
             elif (conjugates := self._conjugates(u)) is not None:
-                found.append(conjugates)
-        return found
+                points.append(conjugates)
+        return points
 
     def _balanced(self, strength: float) -> np.ndarray:
         """Return the point nearest to the slopes at which sum u_i Phi(x_i) is -strength f, and the sum of u 0."""
@@ -246,14 +246,14 @@ class _Case:
         if not hasattr(self.loss, "curvature") or self.wide:
             return None
         with np.errstate(all="ignore"):
-            bend = np.nan_to_num(self.w * self.loss.curvature(self.y, self.v))
-        total = float(bend.sum())
-        return u - (u.sum() / total) * bend if total > 0 else None
+            curvature = np.nan_to_num(self.w * self.loss.curvature(self.y, self.v))
+        total = float(curvature.sum())
+        return u - (u.sum() / total) * curvature if total > 0 else None
 
     def _conjugates(self, u: np.ndarray, once_more: bool = True) -> tuple[np.ndarray, float] | None:
-        """Return u, with what leaves the conjugate's domain replaced, and the sum of the conjugates.
+        """Return u moved into the conjugate's domain, and the sum of the conjugates.
 
-        Where a replacement changes the sum of u, which must be 0, it is levelled `once_more`.
+        If that changes the sum of u, which must be 0, it is levelled `once_more`.
         """
         if not hasattr(self.loss, "conjugate") and self.wide:
             return None
@@ -301,7 +301,7 @@ class _Case:
         return -conjugates - _finite(penalty, s), Ku
 
     def _conjugate(self, s: float) -> float:
-        """Return R*(s), by its formula, or as the largest s t - R(t) where R' passes s."""
+        """Return R*(s), by its formula, or as s t - R(t) at the t at which R' passes s."""
         R, ten = self.penalty, np.float64(10.0)
         if isinstance(R, SquaredNorm):
             return s * (s / (2.0 * self._strengths(None)[0]))
@@ -314,11 +314,11 @@ class _Case:
             for _ in range(120):
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if float(R.derivative(ten**middle)) < s else (low, middle)
-            found = [s * t - float(R.value(t)) for t in (np.float64(0.0), ten**low, ten**high)]
-        return max(value for value in found if not math.isnan(value))
+            values = [s * t - float(R.value(t)) for t in (np.float64(0.0), ten**low, ten**high)]
+        return max(value for value in values if not math.isnan(value))
 
 
 def _finite(function: Any, argument: float) -> float:
-    """Return a value, and that a rounding error further inside where the argument is outside by no more than that."""
+    """Return the value at an argument; if it is not finite, the value a rounding error further inside the domain."""
     value = float(function(argument))
     return value if math.isfinite(value) else float(function(argument * _INSIDE))

@@ -1,4 +1,4 @@
-"""What commands say: text, tables and JSON to standard output; notes, bars and errors to standard error."""
+"""Output of the commands: text, tables and JSON to standard output; notes, bars and errors to standard error."""
 
 from __future__ import annotations
 

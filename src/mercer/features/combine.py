@@ -113,16 +113,16 @@ def exact_features(kernel: Any, X: Any, most: int) -> np.ndarray | None:
         X = X.astype(np.float64, copy=False)
     wide = X.shape[1] if getattr(X, "ndim", 1) == 2 else 1
     try:
-        found = deepcopy(kernel.feature_map())  # a transformer of the user's stays as it is
-        monomials = [p for p in (found, *found.get_params().values()) if isinstance(p, Monomials)]
+        phi = deepcopy(kernel.feature_map())  # a transformer of the user's stays as it is
+        monomials = [p for p in (phi, *phi.get_params().values()) if isinstance(p, Monomials)]
         if any(Monomials.count(wide, p.degree, p.exact) > _MONOMIALS for p in monomials):
             return None
-        named = any(isinstance(p, NamedFeatures) for p in (found, *found.get_params().values()))
-        if named and found.fit(X[:_COMPARED]).transform(X[:1]).shape[1] > most:  # all points have no fewer
+        named = any(isinstance(p, NamedFeatures) for p in (phi, *phi.get_params().values()))
+        if named and phi.fit(X[:_COMPARED]).transform(X[:1]).shape[1] > most:  # all points have no fewer
             return None
-        if found.fit(X).transform(X[:1]).shape[1] > most:
+        if phi.fit(X).transform(X[:1]).shape[1] > most:
             return None
-        Phi = found.transform(X)
+        Phi = phi.transform(X)
         few = Phi[:_COMPARED].toarray() if sparse.issparse(Phi) else np.asarray(Phi[:_COMPARED], dtype=np.float64)
         K = np.asarray(kernel(X[:_COMPARED]), dtype=np.float64)
     except (TypeError, ValueError, AttributeError, KeyError, MemoryError):  # no finite map, or not of such points

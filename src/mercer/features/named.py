@@ -70,14 +70,14 @@ class NamedFeatures(TransformerMixin, BaseEstimator):
         CSR of shape (n_samples, n_features_out_)
         """
         check_is_fitted(self)
-        found = self.map(Points.of(X))
-        column = np.searchsorted(self.names_, found.indices)
+        Phi = self.map(Points.of(X))
+        column = np.searchsorted(self.names_, Phi.indices)
         column[column == self.n_features_out_] = 0
-        known = self.names_[column] == found.indices if self.n_features_out_ else np.zeros(len(column), bool)
-        kept = np.concatenate([[0], np.cumsum(known)])[found.indptr]
-        shape = found.shape[0], max(1, self.n_features_out_)
+        known = self.names_[column] == Phi.indices if self.n_features_out_ else np.zeros(len(column), bool)
+        kept = np.concatenate([[0], np.cumsum(known)])[Phi.indptr]
+        shape = Phi.shape[0], max(1, self.n_features_out_)
         narrow = np.int32 if max(kept[-1], shape[1]) < 2**31 else np.int64  # which is all that LIBLINEAR reads
-        return sparse.csr_array((found.data[known], column[known].astype(narrow), kept.astype(narrow)), shape=shape)
+        return sparse.csr_array((Phi.data[known], column[known].astype(narrow), kept.astype(narrow)), shape=shape)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns, as texts."""

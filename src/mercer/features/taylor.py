@@ -127,8 +127,8 @@ class TaylorFeatures(PowerMap):
         """Name the features by their monomials, as in "gauss x0^2 x1"."""
         check_is_fitted(self)
         names = [str(name) for name in _check_feature_names_in(self, input_features)]
-        found = [f"gauss {name}" for k in range(self.degree + 1) for name in power_names(names, k)]
-        return np.array(found, dtype=object)
+        features = [f"gauss {name}" for k in range(self.degree + 1) for name in power_names(names, k)]
+        return np.array(features, dtype=object)
 
 
 def _check_degree(degree: Any) -> None:

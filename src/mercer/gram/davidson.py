@@ -17,7 +17,7 @@ _ROUNDING = 1e-6  # of the largest eigenvalue: what is smaller is rounding of fl
 _POLE = 1e-3  # of an eigenvalue: how close to it an equation is still solved
 _EPS = float(np.finfo(np.float64).eps)
 
-Found = tuple[np.ndarray, np.ndarray, np.ndarray]  # values, vectors, residuals
+Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # eigenvalues, eigenvectors, residuals
 
 
 class Sketch:
@@ -93,11 +93,11 @@ class Davidson:
 
     A pair (x, e) with the residual r = Kx - ex is corrected by (S - e)^-1 r, where S is the sketch: the better it is,
     the fewer products are needed, and with S = 0 the corrections span the Krylov space of Lanczos' method. Random
-    directions grow by K itself, so that what the sketch has missed comes to light.
+    directions grow by K itself, and show eigenvectors that the sketch has missed.
 
     Images are taken from float32 values until the residuals are small. Then those of the Ritz vectors are computed
-    again from float64 values. What is added later enters the pairs with so small a weight that the rounding of its
-    image is not seen; the residuals returned include what it might be.
+    again from float64 values. Vectors that are added later enter the pairs with so small a weight that the
+    rounding of their images does not show; the residuals returned include a bound of it.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Davidson:
         self.Q, self.KQ = (np.empty((n, self.most), order="F") for _ in range(2))
         self.T = np.zeros((self.most, self.most))
         self.blur = np.zeros(self.most)  # how much of each image is from float32 values
-        self.size = self.steps = self._sharpened = 0
+        self.size = self.steps = self._refined = 0
         self.rounding = 4 * _EPS * float(np.abs(matrix.diag).sum())
         start = self._new(sketch.vectors(self.kept))
         lacking = self.kept - start.shape[1]
@@ -137,9 +137,9 @@ class Davidson:
     @property
     def sharp(self) -> bool:
         """Whether products with float64 values were taken."""
-        return self._sharpened > 0
+        return self._refined > 0
 
-    def run(self, limit: int) -> Found:
+    def run(self, limit: int) -> Pairs:
         """Return values, vectors and residuals, after at most `limit` products."""
         k = self.k
         while True:
@@ -162,20 +162,20 @@ class Davidson:
             last = self.steps >= limit
             if ((sizes + doubt)[:k] <= goal).all() and seen:
                 return values[:k], times(Q, U[:, :k]), (sizes + doubt)[:k]
-            enough = max(goal, float(doubt[:k].max()) if self._sharpened else _SWITCH * top)
-            if doubt[:k].max() > goal / 2 and sizes[:k].max() <= enough and self._sharpened < self.steps:
-                found = self._sharpen()
-                if seen and (found[2] <= goal).all():
-                    return found
+            enough = max(goal, float(doubt[:k].max()) if self._refined else _SWITCH * top)
+            if doubt[:k].max() > goal / 2 and sizes[:k].max() <= enough and self._refined < self.steps:
+                refined = self._refine()
+                if seen and (refined[2] <= goal).all():
+                    return refined
                 continue
             need = np.flatnonzero(sizes[:k] > goal / 2)
             if need.size and self.steps >= _PROBED_PRODUCTS:  # where it takes long, the pairs that follow help
                 need = np.concatenate([need, np.arange(k, len(values))])
             if last:
-                return self._sharpen()
+                return self._refine()
             if not self._expand(R[:, need], values[need], self.tol * top):  # K leaves the span of the basis as it is
                 if not self.blur[: self.size].any():
-                    return self._sharpen()
+                    return self._refine()
                 self._renew(self.size)
 
     # -- the basis --------------------------------------------------------------------------------------
@@ -185,9 +185,9 @@ class Davidson:
         return values[::-1], U[:, ::-1]
 
     def _new(self, W: np.ndarray, *others: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of what the columns of W add to the basis and to other orthonormal columns.
+        """Return orthonormal columns that extend the basis, and other orthonormal columns, to the span of W.
 
-        What two projections have left of a column is new only if a third one leaves it as it is: the rest is rounding.
+        Two projections take the known part of a column away. If a third one changes the remainder, it was rounding.
         """
         for last in (False, False, True):
             size = np.linalg.norm(W, axis=0)
@@ -237,7 +237,7 @@ class Davidson:
         self.T[:kept, :kept] = np.diag(values)
         self.size = kept
 
-    def _sharpen(self) -> Found:
+    def _refine(self) -> Pairs:
         """Take the Ritz vectors for the basis, with the images of the first k from float64 values; return those."""
         k = self.k
         values, U = self._ritz()
@@ -245,7 +245,7 @@ class Davidson:
         self._turn(U[:, :kept], values[:kept])
         if self.blur[:k].any():
             self._renew(k)
-        self._sharpened = self.steps
+        self._refined = self.steps
         Q, KQ = self.Q[:, :k], self.KQ[:, :k]
         values, U = eigh(self.T[:k, :k])
         values, U = values[::-1], U[:, ::-1]

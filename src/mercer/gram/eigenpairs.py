@@ -40,7 +40,7 @@ class Eigenpairs:
         Orthonormal vectors, one per column. The entry of the largest absolute value is positive (the last one where
         several are, up to 1e-6).
     residuals : ndarray of shape (k,)
-        |K v - lambda v| for each pair, with what float32 values may hide of it: an eigenvalue of K is that close.
+        |K v - lambda v| for each pair, plus a bound of the error of float32 values: an eigenvalue of K is that close.
     how : str
         How they were found, and with how many products.
     rounding : float
@@ -53,8 +53,8 @@ class Eigenpairs:
     >>> import numpy as np
     >>> from mercer import Gram, Linear
     >>> from mercer.gram import top_eigenpairs
-    >>> found = top_eigenpairs(Gram(Linear(), [[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), 2)
-    >>> found.values, found.how
+    >>> pairs = top_eigenpairs(Gram(Linear(), [[3.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), 2)
+    >>> pairs.values, pairs.how
     (array([9., 4.]), 'LAPACK')
     """
 
@@ -91,7 +91,7 @@ def top_eigenpairs(
         integral operator of the measure that has mass w_i at x_i. None for K itself.
     tol
         The residuals |K v - lambda v| wanted, relative to the largest eigenvalue. They are those of float64 values:
-        float32 values serve where they are good enough for `tol`, and what they may hide is added. A warning tells
+        float32 values serve where they are good enough for `tol`, and a bound of their error is added. A warning tells
         where rounding or the number of products leaves more. Eigenvalues below `tol` of the largest are not told apart.
     seed
         Of the columns and directions that are drawn.
@@ -107,10 +107,10 @@ def top_eigenpairs(
     >>> from mercer.gram import top_eigenpairs
     >>> X = np.random.default_rng(0).standard_normal((1500, 3))
     >>> K = Gram(RBF(scale=2.0), X)
-    >>> found = top_eigenpairs(K, 5)
-    >>> bool(np.allclose(K @ found.vectors, found.vectors * found.values))
+    >>> pairs = top_eigenpairs(K, 5)
+    >>> bool(np.allclose(K @ pairs.vectors, pairs.vectors * pairs.values))
     True
-    >>> bool(found.residuals.max() <= 1e-8 * found.values[0])
+    >>> bool(pairs.residuals.max() <= 1e-8 * pairs.values[0])
     True
     """
     n = gram.shape[0]
@@ -244,8 +244,8 @@ def lanczos(
 
     .. math:: T = Q^T K Q, \qquad \operatorname{span} Q = \{q, Kq, \dots, K^{k-1}q\}
 
-    The number of steps is fixed beforehand rather than run to convergence: the small end of a spectrum that decays
-    to zero is never reached, and a bound that holds for every matrix says how far it may be.
+    The number of steps is fixed beforehand: the small end of a spectrum that decays to zero is never reached. A bound
+    that holds for every matrix says how far away it may be.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def lanczos(
 
 
 def _floor(low: float, high: float, n: int, steps: int, chances: int) -> float:
-    """Return what the smallest eigenvalue exceeds with probability `CONFIDENCE`.
+    """Return a lower bound of the smallest eigenvalue that holds with probability `CONFIDENCE`.
 
     For a start uniform on the sphere, Lanczos misses the end of a spectrum of width w by more than eps w with
     probability at most 1.648 sqrt(n) exp(-sqrt(eps) (2 steps - 1)), whatever the gaps (Kuczynski and Wozniakowski

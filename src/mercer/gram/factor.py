@@ -11,8 +11,8 @@ from scipy.linalg import eigh, lapack, solve_triangular
 from mercer.machine.threads import run, shares
 
 _COLUMNS = 2048  # of R, written at a time
-# Of the diagonal, below which a pivot that was drawn is rounding; and below which one that was chosen for its size has
-# too few digits: it divides what rounding has left.
+# Shares of the diagonal. A drawn pivot below the first is rounding. A pivot that was chosen for its size has too few
+# digits below the second.
 _ROUNDING = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 2e-15}
 _FEW_DIGITS = 4e-14
 _ESTIMATE = 16  # pivots drawn together from which on they show the largest eigenvalue that is left
@@ -39,9 +39,9 @@ def partial_cholesky(diag: np.ndarray, column: Callable[[int], np.ndarray], rank
 
     .. math:: R^T R = K_{:S} K_{SS}^{-1} K_{S:}
 
-    Each pivot of S is drawn with the diagonal of K - R'R as its probabilities, which comes close to the best
-    approximation of that rank without ever looking at all of K (Chen, Epperly, Tropp and Webber 2023). It stands beside
-    `PivotedCholesky` for matrices, such as a user's own, that are only known by their columns.
+    Each pivot of S is drawn with the diagonal of K - R'R as its probabilities. That comes close to the best
+    approximation of this rank, and never looks at all of K (Chen, Epperly, Tropp and Webber 2023). It is for
+    matrices, such as a user's own, that are only known by their columns; for all others there is `PivotedCholesky`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def partial_cholesky(diag: np.ndarray, column: Callable[[int], np.ndarray], rank
     while done < rank and left.sum() > enough:
         s = int(rng.choice(len(left), p=left / left.sum()))
         rest = column(s) - R[:done, s] @ R[:done]
-        if rest[s] > rounding * diag[s]:  # what is smaller is no direction, only noise to divide by
+        if rest[s] > rounding * diag[s]:  # a smaller one is noise, and no direction
             R[done] = rest / np.sqrt(rest[s])
             left = (left - R[done] ** 2).clip(min=0)
             done += 1
@@ -120,10 +120,10 @@ class PivotedCholesky:
 
     .. math:: R^T R = K_{:S} K_{SS}^{-1} K_{S:}
 
-    Candidates are drawn with the diagonal of K - R'R as probabilities. `grow` accepts each with the probability that it
-    would still have after those accepted before it: the pivots are distributed as if drawn one by one, at the speed of
-    matrix products (Epperly, Tropp and Webber 2024; Chen, Epperly, Tropp and Webber 2023). `largest_pivots` takes the
-    largest of them in turn, which is faster where almost every point that matters becomes a pivot anyway.
+    Candidates are drawn with the diagonal of K - R'R as probabilities. `grow` accepts each with the probability that
+    those accepted before have left it: the pivots are distributed as if drawn one by one, at the speed of matrix
+    products (Epperly, Tropp and Webber 2024; Chen, Epperly, Tropp and Webber 2023). `largest_pivots` takes the largest
+    of them in turn, which is faster where almost every point that matters becomes a pivot anyway.
 
     Parameters
     ----------

@@ -18,10 +18,10 @@ from mercer.points.kept import RowCache
 
 Rows = slice | int | Any
 
-# Four questions about float32, which measure different things. `FORGIVEN`: how far a single value may be off where the
-# caller finds what that does by other means, a float64 residual or a gap computed again. `single_is_enough`: whether a
-# few values, computed with care, keep their digits, for callers that have no such means. `Symmetric.error`: by how much
-# the matrix is off, which bounds eigenvalues. `Coarse.error`: the error of values at 16 bits, against a given shift.
+# Four questions about float32, which measure different things. `FORGIVEN`: the error of a single value that
+# callers bear who measure its effect, by a float64 residual or a gap computed again. `single_is_enough`: whether a few
+# values, computed with care, keep their digits, for callers who measure nothing. `Symmetric.error`: the error of the
+# whole matrix, which bounds that of eigenvalues. `Coarse.error`: the error of values at 16 bits, against a given shift.
 FORGIVEN = 1e-3  # relative, near points that lie far out; elsewhere float32 values are far better
 _SAMPLE = 48  # points on which float32 is compared with float64
 _SINGLE_ERROR = 1e-5  # of the largest kernel value, up to which float32 values are good enough
@@ -186,8 +186,8 @@ class Gram(LinearOperator):
     def single_is_enough(self) -> bool:
         """Whether float32 gives the values of this matrix of one set of points: measured on a few against float64.
 
-        Points that lie far from the origin compared with their distances lose them in float32, values that are all
-        nearly alike lose their differences, and some formulas amplify rounding: none can be told from the kernel alone.
+        In float32 points far from the origin lose their distances, values that are nearly alike lose their differences,
+        and some formulas amplify rounding. None of this can be told from the kernel alone.
         """
         points = self.left
         if not self.compiled or points.dtype == np.float32:

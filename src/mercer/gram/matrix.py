@@ -25,12 +25,12 @@ _ROWS_AT_ONCE = 256  # rows that are asked of the cache at a time
 
 
 class KernelMatrix:
-    """The kernel matrix of some points as solvers read it: blocks, products, and which values are kept.
+    """The kernel matrix of some points as solvers read it: blocks, products, and the values that are kept.
 
-    Which values serve a product, a block or the whole is decided here: kept ones where they are exact enough (all of
-    them, or for products in float32 one triangle); then, for products in float32, points rounded to 16 bits where the
-    caller puts up with that; else values computed afresh. Those that only Python can compute are asked for by rows,
-    which are kept within the budget. `single` of a method asks for values in float32.
+    It decides which values serve a product, a block or the whole. Kept values come first, if they are exact enough: all
+    of them, or one triangle for products in float32. Next, for products in float32, come points rounded to 16 bits, if
+    the caller bears it. Else values are computed afresh. Values that only Python can compute are asked for by rows, and
+    rows are kept within the budget. `single` of a method asks for values in float32.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class KernelMatrix:
 
     @cached_property
     def rough(self) -> Gram:
-        """The matrix with values in float32, as rough as is forgiven: what that does is measured by the solvers."""
+        """The matrix with values in float32, up to the error that is forgiven; solvers measure its effect."""
         return self._in(True)
 
     @cached_property
@@ -266,10 +266,10 @@ class Symmetric:
     def error(self) -> float:
         """About the norm of the error, as a matrix, of the values in float32; infinite where there are none.
 
-        It is taken from some points. What is systematic in their block grows with n, and what is random with its root,
-        so that the norm of the block times n over their number is an upper bound. Where k(x, x) varies, so is it from
-        the points where it is largest. This says how far eigenvalues may be off; `Gram.single_is_enough` is stricter,
-        and about single values, as nobody measures what they do to the solution of a system.
+        It is taken from a block of some points. Systematic errors grow with n, random ones with its root: the norm of
+        the block times n over their number is an upper bound. So is that from the points where k(x, x) is largest. This
+        bounds the error of eigenvalues. `Gram.single_is_enough` is stricter, and about single values, as nobody
+        measures their effect on the solution of a system.
         """
         gram = self.gram
         if not gram.compiled or not gram.left.numeric or gram.left.foreign or not _LOW < self._range < _HIGH:
@@ -338,7 +338,7 @@ class Symmetric:
         return self._between(V, self.single)
 
     def _between(self, V: np.ndarray, single: bool) -> np.ndarray:
-        """Return the product with what stands on both sides of K; the row sums of K come along."""
+        """Return the product with K between its factors (root weights or centring); row sums of K come along."""
         product = self._kernel.product
         if self._root is not None:
             return self._root[:, None] * product(self._root[:, None] * V, single) / self.scale

@@ -124,7 +124,7 @@ class OfPoints(Similarities):
 
 
 def similarities(k: Any, X: Any, budget: Budget) -> Similarities:
-    """Return what a kernel, a function, a Gram matrix or a matrix of numbers says, or why it says nothing."""
+    """Return the similarities of a kernel, a function, a Gram matrix or a matrix of numbers; refuse anything else."""
     k = as_kernel(k)
     if isinstance(k, Gram):
         if X is not None:
@@ -204,7 +204,7 @@ def symmetric_part(K: np.ndarray) -> np.ndarray:
 
 
 def precision(dtype: Any) -> float:
-    """Return the rounding unit of numbers of a type, as far as float64 can keep it."""
+    """Return the rounding unit of numbers of a type, or that of float64 if it is larger."""
     eps = np.finfo(dtype if np.dtype(dtype).kind == "f" else np.float64).eps
     return max(float(eps), float(np.finfo(np.float64).eps))
 

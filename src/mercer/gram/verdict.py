@@ -30,8 +30,8 @@ class Verdict:
     Attributes
     ----------
     psd : bool
-        False when refuted: a pair breaks the symmetry, or a witness has a'Ka < -`tolerance`. True otherwise, which
-        is a decision where `conclusive` and the absence of a counterexample where not.
+        False when refuted: a pair breaks the symmetry, or a witness has a'Ka < -`tolerance`. True otherwise:
+        proven on these points if `conclusive`, else the absence of a counterexample.
     conclusive : bool
         Whether all eigenvalues were computed or a counterexample found. A pass by Lanczos' method on part of the
         spectrum is not conclusive: `floor` says what it excludes.
@@ -168,8 +168,8 @@ def verdict(
     >>> X = np.linspace(-2, 2, 50)[:, None]
     >>> bool(verdict(RBF(scale=1.0), X))
     True
-    >>> found = verdict(Sigmoid(gamma=1.0, c=-1.0), X)
-    >>> a = found.witness
+    >>> refuted = verdict(Sigmoid(gamma=1.0, c=-1.0), X)
+    >>> a = refuted.witness
     >>> float(a @ Sigmoid(gamma=1.0, c=-1.0)(X) @ a) < 0
     True
     >>> print(verdict([[1.0, 2.0], [2.0, 1.0]]))
@@ -224,7 +224,7 @@ def _by_lanczos(values: Similarities, rounding: float, budget: Budget, seed: int
     ends = lanczos(values.product, n, min(_LANCZOS_STEPS, rows), seed, rounding)
     diag = values.diag()
     lowest = int(diag.argmin())
-    # k(x, x) is a Rayleigh quotient as well, and the one that a single bad point shows in.
+    # k(x, x) is a Rayleigh quotient as well, and a single bad point shows in it.
     a = ends.vector if ends.smallest <= diag[lowest] else np.eye(1, n, lowest)[0]
     image = values.product(a)
     low = float(a @ image)

@@ -72,10 +72,10 @@ def as_shape(value: Any) -> tuple[int, ...]:
 
 def as_dtype(value: Any, kinds: str) -> np.dtype:
     """Return a plain dtype of one of some kinds, by NumPy's letters."""
-    found = np.dtype(as_text(value))
-    if found.kind not in kinds or found.shape or found.names or found.itemsize > 2**31 or "," in value:
+    dtype = np.dtype(as_text(value))
+    if dtype.kind not in kinds or dtype.shape or dtype.names or dtype.itemsize > 2**31 or "," in value:
         raise strange(value)
-    return found
+    return dtype
 
 
 def as_attributes(value: Any) -> dict[str, Any]:

@@ -141,18 +141,18 @@ def _header(file: BinaryIO) -> tuple[dict[str, str], dict[str, Declared]]:
     limits.check_text(raw)
     text = raw.decode("latin-1")  # a byte for each character; names are decoded one by one
     del raw
-    found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    header = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
     del text
-    if not isinstance(found, dict):
+    if not isinstance(header, dict):
         raise ValueError("its header is no object of JSON.")
-    metadata = found.pop("__metadata__", {})
+    metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise ValueError("its metadata are no texts.")
     if not metadata.get("manifest", "").isascii():
         raise ValueError("its manifest is written in other letters than mercer writes.")
-    limits.require(len(found), limits.ARRAYS, f"{len(found):,} arrays")
+    limits.require(len(header), limits.ARRAYS, f"{len(header):,} arrays")
     begin = 8 + length
-    declared = {name.encode("latin-1").decode(): _declared(name, entry, begin) for name, entry in found.items()}
+    declared = {name.encode("latin-1").decode(): _declared(name, entry, begin) for name, entry in header.items()}
     place = begin
     for array in sorted(declared.values(), key=lambda array: (array.start, array.stop)):
         if array.start != place:
@@ -226,10 +226,10 @@ def _no_constant(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("an object of JSON has a key twice")
-    return found
+    return mapping
 
 
 def _sentence(error: BaseException) -> str:
@@ -345,8 +345,8 @@ def facts(path: str | os.PathLike[str]) -> dict[str, Any]:
     path
         The file.
     """
-    found = _loaded(path, "facts")
-    return found if isinstance(found, dict) else {}
+    saved = _loaded(path, "facts")
+    return saved if isinstance(saved, dict) else {}
 
 
 def _loaded(path: str | os.PathLike[str], what: str) -> Any:

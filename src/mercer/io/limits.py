@@ -10,7 +10,7 @@ import numpy as np
 HEADER = 16 * 2**20  # bytes, the manifest among them: arrays and long lists are not in it
 VALUES = 1_000_000  # of a header or a manifest, and of its objects where each counts as often as it is referred to
 CONTAINERS = 150_000  # lists and dictionaries among them
-ARRAYS = 30_000
+ARRAYS = 30_000  # of a file, each with an entry in the header
 OBJECTS = 20_000  # estimators, kernels and their parts, where each counts as often as it is referred to
 LEVELS = 400  # lists and dictionaries within each other
 KERNELS = 200  # kernels within each other

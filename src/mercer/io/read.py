@@ -31,7 +31,7 @@ from mercer.io.trial import try_out
 from mercer.kernels.state import kernel_from_state, kernel_named, read_law
 from mercer.points.state import Arrays, read_points, stored
 
-_LARGEST_CHARACTER = 0x10FFFF
+_LARGEST_CHARACTER = 0x10FFFF  # of Unicode: a larger number makes NumPy raise where the text is used
 
 
 _BUILDING = object()
@@ -120,10 +120,10 @@ class Reader:
         return slice(start, stop, step)
 
     def _read_numbers(self, code: dict[str, Any]) -> Any:
-        found = self._vector(code["numbers"], "fi")
-        if found.dtype.itemsize < 8:  # of which lists take more memory than the file
+        vector = self._vector(code["numbers"], "fi")
+        if vector.dtype.itemsize < 8:  # of which lists take more memory than the file
             raise strange(code)
-        return found.tolist()
+        return vector.tolist()
 
     def _read_texts(self, code: dict[str, Any]) -> Any:
         name = code["texts"]
@@ -165,10 +165,10 @@ class Reader:
         limits.require(self._entries, limits.ENTRIES, f"{self._entries:,} texts, lists and tuples")
 
     def _vector(self, name: Any, kinds: str) -> np.ndarray:
-        found = stored(self._arrays, name)
-        if found.ndim != 1 or found.dtype.kind not in kinds or (kinds == "u" and found.dtype.itemsize > 1):
-            raise ValueError(f"the array {name!r:.80} should be a vector and is {found.dtype} of shape {found.shape}")
-        return found
+        vector = stored(self._arrays, name)
+        if vector.ndim != 1 or vector.dtype.kind not in kinds or (kinds == "u" and vector.dtype.itemsize > 1):
+            raise ValueError(f"the array {name!r:.80} should be a vector and is {vector.dtype} of shape {vector.shape}")
+        return vector
 
     def _ends(self, name: Any, total: int) -> list[int]:
         """Return where the parts of something end, from their lengths."""
@@ -217,10 +217,10 @@ class Reader:
         entries, shape = as_list(self.read(code["objects"])), as_shape(code.get("shape"))
         if math.prod(shape) != len(entries):
             raise strange(code)
-        found = np.empty(len(entries), dtype=object)
+        objects = np.empty(len(entries), dtype=object)
         for i, entry in enumerate(entries):
-            found[i] = entry
-        return found.reshape(shape)
+            objects[i] = entry
+        return objects.reshape(shape)
 
     def _read_sparse(self, code: dict[str, Any]) -> Any:
         parts = tuple(self.read(code.get(part)) for part in ("data", "indices", "indptr"))
@@ -228,9 +228,9 @@ class Reader:
             raise strange(code)
         shape = as_shape(code.get("shape"))
         limits.check_sparse(shape, parts[2].size)
-        found = SPARSE[as_text(code["sparse"])](parts, shape=shape)
-        found.check_format(full_check=True)  # the core trusts the indices
-        return found
+        matrix = SPARSE[as_text(code["sparse"])](parts, shape=shape)
+        matrix.check_format(full_check=True)  # the core trusts the indices
+        return matrix
 
     def _read_table(self, code: dict[str, Any]) -> Any:
         if not isinstance(code["table"], dict) or code["table"].get("kind") != "table":
@@ -244,13 +244,13 @@ class Reader:
 
     def _read_kernels(self, code: dict[str, Any]) -> Any:
         name = as_text(code["kernels"])
-        found = kernel_named(name)
-        if found is None:
+        cls = kernel_named(name)
+        if cls is None:
             raise NotRegistered(
                 f"it names the kernel {name!r:.80}, which is not registered here; import the module that defines it "
                 f"and call mercer.io.register({name:.80}) first."
             )
-        return found
+        return cls
 
     def _read_function(self, code: dict[str, Any]) -> Any:
         return function_named(as_text(code["function"]))

@@ -175,8 +175,8 @@ def entry_of(cls: type) -> Entry | None:
         if module in sys.modules:
             for name in _names(module):
                 if getattr(sys.modules[module], name, None) is cls:
-                    found = entry_named(f"{_written(module)}.{name}")
-                    return found if found.cls is cls else None
+                    entry = entry_named(f"{_written(module)}.{name}")
+                    return entry if entry.cls is cls else None
     return None
 
 
@@ -222,8 +222,8 @@ def function_named(name: str) -> Any:
 def _metric(name: str) -> Any:
     """Return a public function of sklearn.metrics; None for any other name."""
     metrics = import_module(_METRICS)
-    found = getattr(metrics, name) if name in metrics.__all__ else None
-    return found if inspect.isfunction(found) else None
+    metric = getattr(metrics, name) if name in metrics.__all__ else None
+    return metric if inspect.isfunction(metric) else None
 
 
 def _written(module: str) -> str:
@@ -248,13 +248,13 @@ def arguments_of(cls: type) -> tuple[str, ...] | None:
         return tuple(cls._fields)
     if cls.__init__ is object.__init__:  # type: ignore[misc]
         return ()
-    found = inspect.signature(cls).parameters.values()
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in found):
+    parameters = inspect.signature(cls).parameters.values()
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         raise TypeError(
             f"the constructor of {_place(cls)} takes any arguments, so that what an object was made with cannot be "
             "known; name them."
         )
-    return tuple(p.name for p in found)
+    return tuple(p.name for p in parameters)
 
 
 def _place(thing: Any) -> str:

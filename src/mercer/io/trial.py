@@ -64,9 +64,9 @@ def _ours(model: Any) -> bool:
 def _answer(model: Any, point: Any) -> None:
     for name in _ANSWERS:
         if hasattr(model, name):
-            found = getattr(model, name)(point)
+            answer = getattr(model, name)(point)
             if hasattr(model, "inverse_transform") and type(model).__module__.startswith("mercer."):
-                model.inverse_transform(found)
+                model.inverse_transform(answer)
     if hasattr(model, "predict_proba") and len(getattr(model, "classes_", ())) <= _PAIRED_CLASSES:
         model.predict_proba(point)
     if hasattr(model, "predict_quantiles"):

@@ -217,8 +217,8 @@ class _Parser:
             if not values and not commas:
                 self.fail("a kernel or a number is expected between these brackets.", token)
             return values[0] if len(values) == 1 and not commas else tuple(values)
-        found = "the text ends" if token.kind == "end" else f"{token.text!r} stands"
-        self.fail(f"a kernel or a number is expected where {found}.", token)
+        where = "the text ends" if token.kind == "end" else f"{token.text!r} stands"
+        self.fail(f"a kernel or a number is expected where {where}.", token)
 
     def items(self, close: str, opened: Token) -> tuple[list[Any], int]:
         """Return what stands between brackets, and the number of commas."""
@@ -260,24 +260,24 @@ class _Parser:
 
     def made(self, cls: type[Kernel], token: Token, given: list[Any], named: dict[str, Any]) -> Kernel:
         """Return the kernel of a class with these parameters, after a look at their names and number."""
-        known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
-        shown = ", ".join(known) or "none"
-        if len(given) > len(known):
+        fields_of = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+        shown = ", ".join(fields_of) or "none"
+        if len(given) > len(fields_of):
             self.fail(f"{cls.__name__} was given {len(given)} parameters; it has {shown}.", token)
-        made = dict(zip(known, given, strict=False))
+        values = dict(zip(fields_of, given, strict=False))
         for key, value in named.items():
-            if key in made:
+            if key in values:
                 self.fail(f"{key!r} is given twice.", self.where[key])
-            if key not in known:
-                hint = _meant(key, list(known)) or "."
+            if key not in fields_of:
+                hint = _meant(key, list(fields_of)) or "."
                 self.fail(f"{key!r} is no parameter of {cls.__name__}, which has {shown}{hint}", self.where[key])
-            made[key] = value
-        for name, f in known.items():
-            if name not in made and f.default is MISSING and f.default_factory is MISSING:
+            values[key] = value
+        for name, f in fields_of.items():
+            if name not in values and f.default is MISSING and f.default_factory is MISSING:
                 self.fail(f"{cls.__name__} needs {name}, as in {cls.__name__}({name}=...).", token)
-            if f.type in ("Kernel", Kernel) and not isinstance(made.get(name, f.default), Kernel):
-                self.fail(f"{name} of {cls.__name__} must be a kernel; it is {made.get(name)!r:.40}.", token)
-        return self.attempt(token, lambda: cls(**made))
+            if f.type in ("Kernel", Kernel) and not isinstance(values.get(name, f.default), Kernel):
+                self.fail(f"{name} of {cls.__name__} must be a kernel; it is {values.get(name)!r:.40}.", token)
+        return self.attempt(token, lambda: cls(**values))
 
     def known(self, token: Token) -> type[Kernel]:
         names = kernel_classes()
@@ -415,7 +415,7 @@ def tokens(text: str) -> list[Token]:
         raise ExpressionError(
             f"the text has {len(text):,} characters; at most {_LENGTH:,} are read.", text, _LENGTH, _LENGTH
         )
-    found: list[Token] = []
+    words: list[Token] = []
     at, stop = 0, len(text.rstrip())
     while at < stop:
         match = _WORD.match(text, at)
@@ -432,8 +432,8 @@ def tokens(text: str) -> list[Token]:
             value = _number(word, text, start, at)
         elif kind == "string":
             value = _ESCAPE.sub(lambda m, start=start: _unescaped(m[1], text, start + 1 + m.start()), word[1:-1])  # type: ignore[misc]
-        found.append(Token(kind, word, value, start, at))
-    return [*found, Token("end", "", None, stop, stop)]
+        words.append(Token(kind, word, value, start, at))
+    return [*words, Token("end", "", None, stop, stop)]
 
 
 def _number(word: str, text: str, start: int, end: int) -> int | float:

@@ -144,12 +144,12 @@ class Metric:
         count
             How many.
         """
-        found = []
+        leading = []
         for share, vector in zip(*self.axes(count), strict=True):
             order = np.argsort(-np.abs(vector), kind="stable")[:_NAMED_COLUMNS]
             parts = {self.names[i]: float(vector[i]) for i in order if abs(vector[i]) >= _NAMED_PART}
-            found.append((float(share), parts))
-        return found
+            leading.append((float(share), parts))
+        return leading
 
     def loadings(self, most: int = 15, count: int = 3) -> tuple[np.ndarray, list[str], np.ndarray]:
         """Return what a picture of the directions shows: shares, names of columns, and entries (columns, directions).

@@ -108,10 +108,10 @@ def kernel_from_state(manifest: Any, arrays: Arrays, more: More | None = None) -
     >>> kernel_from_state(*kernel_to_state(RBF(scale=[1.0, 2.0]) + Linear()))
     RBF(scale=[1.0, 2.0]) + Linear()
     """
-    found = read_value(manifest, arrays, lambda code: _read(code, arrays, more))
-    if not isinstance(found, Kernel):
+    kernel = read_value(manifest, arrays, lambda code: _read(code, arrays, more))
+    if not isinstance(kernel, Kernel):
         raise damaged("a kernel has the keys 'kernel' and 'parameters'", manifest)
-    return found
+    return kernel
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -135,16 +135,16 @@ def write_kernel(kernel: Kernel, name: str, arrays: Arrays, more: Other | None =
             return write_kernel(value, where, arrays) if more is None else more(value, where)
         if isinstance(value, SpectralLaw):
             return _write_law(value, where, arrays, other)
-        found = _write_scipy(value, where, arrays, other)
-        if found is None and more is not None:
+        code = _write_scipy(value, where, arrays, other)
+        if code is None and more is not None:
             return more(value, where)
-        if found is None:
+        if code is None:
             raise TypeError(
                 f"{where.removeprefix(name + '.')} of {kernel!r} is {value!r:.80}, which is not plain data: a state "
                 "holds numbers, texts and arrays, no code. Write the kernel as a class of its own (decorators "
                 "register_kernel and kernel), whose code stays in your program."
             )
-        return found
+        return code
 
     return {
         "kernel": cls.__name__,
@@ -163,25 +163,25 @@ def _write_law(law: SpectralLaw, name: str, arrays: Arrays, other: Any) -> dict[
 def _write_scipy(law: Any, name: str, arrays: Arrays, other: Any) -> dict[str, Any] | None:
     """Return the manifest of a law of scipy.stats, or None for anything else."""
     if is_frozen(law):
-        kind, given = law.dist.name, parameters(law)
+        kind, values = law.dist.name, parameters(law)
         if type(getattr(stats, str(kind), None)) is not type(law.dist):
             return None
         if isinstance(law.dist, stats.rv_discrete):
-            del given["scale"]  # which such laws do not have
+            del values["scale"]  # which such laws do not have
     else:
-        found = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
-        if not found:
+        kinds = [kind for kind in _SEVERAL if isinstance(law, type(getattr(stats, kind)()))]
+        if not kinds:
             return None
-        kind = found[0]
-        given = {key: getattr(law, key) for key in _SEVERAL[kind]}
-        dimension = len(given[_SEVERAL[kind][0]])
+        kind = kinds[0]
+        values = {key: getattr(law, key) for key in _SEVERAL[kind]}
+        dimension = len(values[_SEVERAL[kind][0]])
         if dimension > _DIMENSION:
             raise ValueError(
                 f"{name} is a law in {dimension:,} dimensions; a state holds those in up to {_DIMENSION:,}."
             )
     return {
         "scipy.stats": kind,
-        "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in given.items()},
+        "parameters": {key: write_value(v, f"{name}.{key}", arrays, other) for key, v in values.items()},
     }
 
 
@@ -196,10 +196,10 @@ def write_law(law: Any, name: str, arrays: Arrays) -> dict[str, Any] | None:
     """
 
     def other(value: Any, where: str) -> Any:
-        found = write_law(value, where, arrays)
-        if found is None:
+        code = write_law(value, where, arrays)
+        if code is None:
             raise TypeError(f"{where} is {value!r:.80}, which is not plain data; a law is written by its numbers.")
-        return found
+        return code
 
     if isinstance(law, SpectralLaw):
         return _write_law(law, name, arrays, other)
@@ -251,10 +251,10 @@ def _made(name: str, made: dict[str, Any]) -> Kernel:
             f"the state names the kernel {name!r}, which is not registered here; import the module that defines it and "
             f"call mercer.kernels.register_kernel({name}) first."
         )
-    known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    if set(made) - known:
+    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    if set(made) - names:
         raise damaged(
-            f"{name} has the parameters {', '.join(sorted(known)) or '(none)'}", ", ".join(sorted(set(made) - known))
+            f"{name} has the parameters {', '.join(sorted(names)) or '(none)'}", ", ".join(sorted(set(made) - names))
         )
     for f in fields(cls):  # type: ignore[arg-type]
         if f.type in ("Kernel", Kernel) and f.name in made and not isinstance(made[f.name], Kernel):

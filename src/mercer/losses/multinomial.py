@@ -11,7 +11,7 @@ from scipy.special import softmax, wrightomega, xlogy
 from mercer.losses.base import Loss
 from mercer.losses.numeric import increasing_root
 
-_ON_SIMPLEX = 1e-12
+_ON_SIMPLEX = 1e-12  # how far rounding may take a point off the simplex, for each class
 
 
 @dataclass(frozen=True)

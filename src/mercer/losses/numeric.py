@@ -9,7 +9,7 @@ import numpy as np
 
 _EPS = float(np.finfo(float).eps)
 _LARGEST = float(np.finfo(float).max)
-_TINY = 1e-290
+_TINY = 1e-290  # the least size of a number that is sought: eps times it is still a normal number
 _INTERPOLATIONS = 120  # steps by interpolation in one search at most; then 64 halvings end it
 _SIGN = np.int64(np.iinfo(np.int64).min)
 

@@ -121,8 +121,8 @@ def progress(name: str = "kernel values") -> Iterator[None]:
 
 def stop() -> np.ndarray:
     """Return a byte that is 1 once the caller does not wait for this thread any more, for the core to look at."""
-    found: np.ndarray = getattr(_here, "stop", _GO)
-    return found
+    flag: np.ndarray = getattr(_here, "stop", _GO)
+    return flag
 
 
 def inside() -> bool:

@@ -56,12 +56,12 @@ def brief(kernel: str) -> str:
     "RBF().on(['age', 'job', 'since' and 4 more])"
     """
 
-    def numbers(found: re.Match[str]) -> str:
-        values = [float(v) for v in found[1].split(",")]
+    def numbers(match: re.Match[str]) -> str:
+        values = [float(v) for v in match[1].split(",")]
         return f"({len(values)} numbers from {min(values):g} to {max(values):g})"
 
-    def names(found: re.Match[str]) -> str:
-        every = _NAME.findall(found[1])
+    def names(match: re.Match[str]) -> str:
+        every = _NAME.findall(match[1])
         return f"[{', '.join(every[:_NAMED])} and {len(every) - _NAMED} more]"
 
     return _NAMES.sub(names, _NUMBERS.sub(numbers, kernel))

@@ -1,4 +1,4 @@
-"""What a kernel whose metric was learned compares rows by."""
+"""The picture of a learned metric: columns and directions by which its kernel compares rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page is made of: sections and their blocks, and numbers, names and lists as people read them."""
+"""Sections of a page and their blocks, and numbers, names and lists as people read them."""
 
 from __future__ import annotations
 

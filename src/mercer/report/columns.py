@@ -55,35 +55,35 @@ def measure(story: Story, machine: Machine, clock: Clock, rng: np.random.Generat
     """
     tested = story.test is not None and len(story.test[0]) > 1
     frame, y = story.test if tested and story.test is not None else story.train
-    made = machine.model.encoder_.groups()
+    groups = machine.model.encoder_.groups()
     first = rng.permutation(len(y))[:_MOST_ROWS]
     Z, y = machine.encode(frame.iloc[first]), np.asarray(y)[first]
     each = max(1e-9, pace(machine.values, Z))
-    afford = clock.left / (each * (len(made) + 1))  # rows that may be predicted for each column
+    afford = clock.left / (each * (len(groups) + 1))  # rows that may be predicted for each column
     turns = int(np.clip(afford / min(len(y), 300), 1, _PERMUTATIONS))
     rows = int(np.clip(afford / turns, min(_FEWEST_ROWS, len(y)), len(y)))
     Z, y = Z[:rows], y[:rows]
     before = machine.values(Z)
-    full = machine.score_of(before, Z, y)
-    losses, shifts = np.full((2, len(made), turns), np.nan)
+    intact = machine.score_of(before, Z, y)
+    losses, shifts = np.full((2, len(groups), turns), np.nan)
     for turn in range(turns):
-        for i, columns in enumerate(made.values()):
+        for i, columns in enumerate(groups.values()):
             if clock.out and turn:
                 break
             dealt = Z.copy()
             dealt[:, columns] = Z[rng.permutation(rows)][:, columns]
             after = machine.values(dealt)
-            losses[i, turn] = full - machine.score_of(after, dealt, y)
+            losses[i, turn] = intact - machine.score_of(after, dealt, y)
             shifts[i, turn] = np.abs(after - before).sum(axis=1).mean() / (2.0 if machine.classifies else 1.0)
     done = np.isfinite(losses).sum(axis=1)
     return Importance(
-        list(made),
+        list(groups),
         np.nanmean(losses, axis=1),
         np.nanstd(losses, axis=1),
         np.nanmean(shifts, axis=1),
         rows,
         int(done.min()),
-        full,
+        intact,
         tested,
     )
 

@@ -213,9 +213,9 @@ def _probabilities(judged: Judged, machine: Machine) -> Section:
         said, came = judged.probabilities.max(axis=1), codes == judged.probabilities.argmax(axis=1)
         what = "the probability of the likeliest class"
     known = codes >= 0
-    hot = np.zeros_like(judged.probabilities)
-    hot[np.flatnonzero(known), codes[known]] = 1.0
-    brier = float(((judged.probabilities - hot) ** 2).sum(axis=1).mean()) / (2.0 if two else 1.0)
+    indicator = np.zeros_like(judged.probabilities)
+    indicator[np.flatnonzero(known), codes[known]] = 1.0
+    brier = float(((judged.probabilities - indicator) ** 2).sum(axis=1).mean()) / (2.0 if two else 1.0)
     bins = _bins(said)
     off = sum(abs(float(came[b].mean()) - float(said[b].mean())) * len(b) for b in bins) / len(said)
     lead = f"On {judged.where}, {what} is off by {percent(off)} on average; the Brier score is {number(brier)}."

@@ -40,7 +40,7 @@ def influence_section(
 
 
 def _table(
-    caption: str, head: tuple[str, ...], right: range, found: dict[int, list[str]], frame: Any, columns: list[str]
+    caption: str, head: tuple[str, ...], right: range, by_row: dict[int, list[str]], frame: Any, columns: list[str]
 ) -> Table:
     """Return a table of rows, by number, with what was found of each and what the first columns hold there."""
     known = {str(label): frame[label] for label in frame.columns}
@@ -48,7 +48,7 @@ def _table(
     numeric = (len(head) + i for i, (_, series) in enumerate(shown) if as_numbers(series).size)
     rows = [
         (str(frame.index[row]), *cells, *(value(series.iloc[row]) for _, series in shown))
-        for row, cells in found.items()
+        for row, cells in by_row.items()
     ]
     return Table(caption, (*head, *(name for name, _ in shown)), rows, right=(*right, *numeric))
 
@@ -74,13 +74,13 @@ def _machine(machine: Machine, frame: Any, y: np.ndarray, columns: list[str], rn
         some = np.flatnonzero(bound)
     margin = _margins(model, codes[some], some)
     order = np.argsort(margin - part[:, some].sum(axis=0) * 1e-9, kind="stable")[:_ROWS_LISTED]
-    found = {}
+    by_row = {}
     for i in order:
         row = int(support[some[i]])
-        found[row] = [clip(y[row], 24), number(margin[i]), percent(float(part[:, some[i]].max()))]
+        by_row[row] = [clip(y[row], 24), number(margin[i]), percent(float(part[:, some[i]].max()))]
     head = ("row", "true class", "margin", "of its bound")
     caption = "Training rows that the model had to give up most on"
-    table = _table(caption, head, range(2, 4), found, frame, columns)
+    table = _table(caption, head, range(2, 4), by_row, frame, columns)
     note = (
         "The margin is how far a row is on its own side, in units of the margin's width: below 1 it is inside, below 0 "
         "on the wrong side. Rows far on the wrong side are outliers, mislabelled, or hard; look at them first. Rows "
@@ -143,11 +143,11 @@ def _ridge(machine: Machine, frame: Any, y: np.ndarray, columns: list[str]) -> S
         heads += ("left out", "leverage")
     else:
         pull = np.abs(a)
-    found = {}
+    by_row = {}
     for i in np.argsort(-pull, kind="stable")[:_ROWS_LISTED].tolist():
-        found[i] = [number(units[i], 4), number(units[i] - residual[i], 4), number(residual[i])]
-        found[i] += [number(left_out[i]), percent(leverage[i])] if exact else []
-    table = _table("Training rows that pull the fit most", heads, range(1, len(heads)), found, frame, columns)
+        by_row[i] = [number(units[i], 4), number(units[i] - residual[i], 4), number(residual[i])]
+        by_row[i] += [number(left_out[i]), percent(leverage[i])] if exact else []
+    table = _table("Training rows that pull the fit most", heads, range(1, len(heads)), by_row, frame, columns)
     blocks: list[Any] = []
     if exact:
         share = float(leverage.sum())

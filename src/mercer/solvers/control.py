@@ -1,4 +1,4 @@
-"""The control of a solver: when it stops, whom it tells how far it is, and its checkpoint."""
+"""The control of a solver: its limits, its listener and its checkpoint."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def warn_unfinished(stopped: str, gap: float, tol: float, advice: str = "") -> N
 
 
 def warn_stationary(kernel: Any, why: str) -> None:
-    """Warn that a fit has no minimum to find, because its kernel is none on the training points."""
+    """Warn that the objective of a fit has no minimum: its kernel is indefinite on the training points."""
     warn(
         f"{why.replace('the kernel', f'the kernel {kernel!r}', 1)}: the objective has no minimum, and the model is a "
         "stationary point of it. Take another kernel, or repair its matrix (mercer.repair); mercer.verdict shows a "

@@ -205,7 +205,7 @@ class Checkpoint:
             self._key = zlib.crc32(repr((array.shape, str(array.dtype))).encode() + array.tobytes(), self._key)
 
     def restore(self, **shapes: tuple[int, ...]) -> dict[str, np.ndarray] | None:
-        """Return what an earlier run on the same problem has left, if it has.
+        """Return the arrays of an earlier run on the same problem; None without one.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Checkpoint:
         if self._path is None:
             return
         members: dict[str, Any] = {name: np.asarray(a, np.float64, "C") for name, a in arrays.items()}
-        buffer = io.BytesIO()  # an archive that could not be written to its end would complain again when it is closed
+        buffer = io.BytesIO()  # an archive on a full disk would complain again when it is closed
         np.savez(buffer, key=float(self._key), **members)
         try:
             with placed(self._path) as (draft,):
@@ -253,7 +253,7 @@ class Checkpoint:
             self.write(**arrays)
 
     def remove(self) -> None:
-        """The run is done: nothing to resume, and nothing is left of those that were killed while they wrote."""
+        """Remove the file at the end of a run, and the drafts of runs that were killed while they wrote."""
         if self._path is None:
             return
         file = Path(os.path.realpath(self._path))

@@ -49,9 +49,9 @@ def learn_numbers(
         What the values are, where they stand for something else.
     """
     gone = np.isnan(values)
-    there, weights = in_order(values[~gone], None if weights is None else weights[~gone])
-    median = median_of(there, weights)
-    two = len(there) > 0 and bool(np.all((there == there[0]) | (there == there[-1])))
+    present, weights = in_order(values[~gone], None if weights is None else weights[~gone])
+    median = median_of(present, weights)
+    two = len(present) > 0 and bool(np.all((present == present[0]) | (present == present[-1])))
     state: dict[str, Any] = {
         "name": name,
         "kind": "yes/no" if two else "number",
@@ -62,15 +62,15 @@ def learn_numbers(
         "scale": float(scale),
     }
     if two:
-        middle = there[0] / 2 + there[-1] / 2
-        half = there[-1] / 2 - there[0] / 2
+        middle = present[0] / 2 + present[-1] / 2
+        half = present[-1] / 2 - present[0] / 2
         state |= {"centre": float(middle), "spread": float(half / (_HALF * scale)) or 1.0, "mean": 0.0}
-        what = called or f"two values, {shown(there[0])} and {shown(there[-1])}, one column"
+        what = called or f"two values, {shown(present[0])} and {shown(present[-1])}, one column"
     else:
-        state |= _standard(there, weights)
-        far = np.abs((there[[0, -1]] - state["centre"]) / state["spread"] - state["mean"]).max()
+        state |= _standard(present, weights)
+        far = np.abs((present[[0, -1]] - state["centre"]) / state["spread"] - state["mean"]).max()
         state["shape"] = "log" if tails == "auto" else "plain"
-        what = called or f"numbers from {shown(there[0])} to {shown(there[-1])} (median {shown(median)})"
+        what = called or f"numbers from {shown(present[0])} to {shown(present[-1])} (median {shown(median)})"
         what += ", standardised"
         if tails == "auto" and far > _LONG_TAIL:
             what += f"; a long tail (up to {far:.0f} deviations), drawn nearer beyond {_KNEE:g}"
@@ -90,7 +90,7 @@ def in_order(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray
     return values[order], weights[order]
 
 
-def median_of(there: np.ndarray, weights: np.ndarray | None) -> float:
+def median_of(values: np.ndarray, weights: np.ndarray | None) -> float:
     """Return the median of ascending values, each of which counts for as many as its weight says.
 
     Examples
@@ -99,16 +99,16 @@ def median_of(there: np.ndarray, weights: np.ndarray | None) -> float:
     5.5
     """
     if weights is None:
-        return float(np.median(there))
+        return float(np.median(values))
     below = np.cumsum(weights)
     low, high = (np.searchsorted(below, below[-1] / 2, side) for side in ("left", "right"))
-    return float(there[low] / 2 + there[min(high, len(there) - 1)] / 2)
+    return float(values[low] / 2 + values[min(high, len(values) - 1)] / 2)
 
 
-def _standard(there: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
+def _standard(values: np.ndarray, weights: np.ndarray | None) -> dict[str, float]:
     """Return centre, spread and mean: a value v becomes (v - centre) / spread - mean."""
-    centre = float(there[len(there) // 2])
-    apart = there - centre
+    centre = float(values[len(values) // 2])
+    apart = values - centre
     far = float(np.abs(apart).max())
     mean, deviation = _moments(apart / far, weights)
     return {"centre": centre, "spread": far * deviation or far, "mean": mean / deviation}
@@ -243,8 +243,8 @@ _DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y",
 # Tried in this order. pandas calls "ISO8601" all of 2024-01-31, 2024-01-31 12:00 and 2024-01-31T12:00:00.5+02:00.
 _FORMATS = ("ISO8601", *(f"{day}{hour}" for day in _DAYS for hour in ("", " %H:%M", " %H:%M:%S")), "%H:%M", "%H:%M:%S")
 
-_DAY = 86_400.0
-_YEAR = 365.2425 * _DAY
+_DAY = 86_400.0  # seconds, as dates are held
+_YEAR = 365.2425 * _DAY  # the mean of the Gregorian calendar
 _HALF_YEAR = _YEAR / 2  # what spans less has no seasons, only sooner and later
 _PERIODS = {"season": _YEAR, "weekday": 7 * _DAY, "hour": _DAY}
 
@@ -315,15 +315,15 @@ def learn_dates(
         How many rows each time counts for; None for one.
     """
     gone = np.isnan(times)
-    there, weights = in_order(times[~gone], None if weights is None else weights[~gone])
-    span = float(there[-1] - there[0])
+    present, weights = in_order(times[~gone], None if weights is None else weights[~gone])
+    span = float(present[-1] - present[0])
     clock = how in ("%H:%M", "%H:%M:%S")
     parts = [] if clock else ["time"]
     parts += ["season"] * (span >= _HALF_YEAR)
-    parts += ["weekday"] * (len(np.unique(there // _DAY % 7)) > 1)
-    parts += ["hour"] * (len(np.unique(there % _DAY)) > 1)
+    parts += ["weekday"] * (len(np.unique(present // _DAY % 7)) > 1)
+    parts += ["hour"] * (len(np.unique(present % _DAY)) > 1)
     made = [m for p in parts for m in ([f"{name} {p}"] if p == "time" else [f"{name} {p} sin", f"{name} {p} cos"])]
-    days = there / _DAY
+    days = present / _DAY
     mean, deviation = _moments(days, weights)
     state: dict[str, Any] = {
         "name": name,
@@ -337,7 +337,7 @@ def learn_dates(
         "scale": float(scale),
         "made": made + [f"{name} missing"] * bool(gone.any()),
     }
-    first, last = (np.datetime64(int(t), "s").item() for t in (there[0], there[-1]))
+    first, last = (np.datetime64(int(t), "s").item() for t in (present[0], present[-1]))
     what = f"times from {first:%H:%M} to {last:%H:%M}" if clock else f"dates from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
     read = f", read as {how.replace('%d', 'day').replace('%m', 'month').replace('%Y', 'year')}" if "%m/" in how else ""
     marked = _MARKED.format(are_missing(int(gone.sum()))) if gone.any() else ""

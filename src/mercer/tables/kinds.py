@@ -67,8 +67,8 @@ def learn_column(
         present = [values[i] for i in np.unique(codes[codes >= 0])]
         if any(np.isfinite(number(v)) for v in present if not isinstance(v, bool)):
             cells = numbers(series)
-            there = int((~np.isnan(cells.values)).sum())
-            if there and there >= _NUMBERS_SHARE * (there + cells.wrong):
+            filled = int((~np.isnan(cells.values)).sum())
+            if filled and filled >= _NUMBERS_SHARE * (filled + cells.wrong):
                 return _numbers(name, series, cells, scale, tails, weights)
         elif all(hasattr(v, "isoformat") and hasattr(v, "year") for v in present) and present:
             return _dates(name, series, "", scale, weights)
@@ -76,17 +76,17 @@ def learn_column(
         if how is not None:
             return _dates(name, series, how, scale, weights)
     codes, called = names(series)
-    there = int((codes >= 0).sum())
-    if len(called) < 2 and (not called or there == len(codes)):
-        return _constant(name, there, called[0] if called else None)
+    filled = int((codes >= 0).sum())
+    if len(called) < 2 and (not called or filled == len(codes)):
+        return _constant(name, filled, called[0] if called else None)
     if chosen and series.cat.ordered and len(called) > 1:
         return _ordered(name, series, scale, weights)
-    if not chosen and there >= _TELLING_ROWS:
-        kind = _strings(called) if len(called) > min(most, _NAMING * there) else ""
+    if not chosen and filled >= _TELLING_ROWS:
+        kind = _strings(called) if len(called) > min(most, _NAMING * filled) else ""
         if kind and texts == "keep":
-            return _kept(name, kind, called, there, len(codes) - there)
-        if len(called) > _NAMING * there:
-            why = f"{len(called):,} different texts in {there:,} rows name or describe the rows"
+            return _kept(name, kind, called, filled, len(codes) - filled)
+        if len(called) > _NAMING * filled:
+            why = f"{len(called):,} different texts in {filled:,} rows name or describe the rows"
             return _dropped(name, "text", why)
     return learn_categories(name, codes, called, scale, most, fewest)
 
@@ -251,19 +251,19 @@ def target_of(series: Any, task: str = "auto") -> Target:
     called = "target" if series.name is None else str(series.name)
     if not len(series):
         raise TableError(f"the target {called!r} has no rows.")
-    codes, known = names(series)
+    codes, levels = names(series)
     cells = numbers(series, far=np.inf)
     rows = np.flatnonzero(codes >= 0)
     if not len(rows):
         raise TableError(f"the target {called!r} has no values: all {len(series):,} rows are missing.")
-    if len(known) == 1:
+    if len(levels) == 1:
         raise TableError(
-            f"the target {called!r} is {known[0]} in all {len(rows):,} rows; there is nothing to tell apart. "
+            f"the target {called!r} is {levels[0]} in all {len(rows):,} rows; there is nothing to tell apart. "
             "Choose another column."
         )
     numeric = not cells.wrong and bool(np.isfinite(cells.values[rows]).all())
     if task == "auto":
-        task = _task(series, cells.values[rows], numeric, len(known))
+        task = _task(series, cells.values[rows], numeric, len(levels))
     dropped = len(series) - len(rows)
     were = "was" if dropped == 1 else "were"
     gone = f"; {count(dropped, 'row')} without a target {were} dropped" if dropped else ""
@@ -272,9 +272,9 @@ def target_of(series: Any, task: str = "auto") -> Target:
         low, middle, high = (shown(float(v)) for v in np.percentile(values, [0, 50, 100]))
         said = f"{called}: numbers from {low} to {high} (median {middle}){gone}."
         return Target(task, values, None, said, rows)
-    if len(rows) >= _TELLING_ROWS and len(known) > _NAMING * len(rows):
+    if len(rows) >= _TELLING_ROWS and len(levels) > _NAMING * len(rows):
         raise TableError(
-            f"the target {called!r} has {len(known):,} different values in {len(rows):,} rows, too many for classes. "
+            f"the target {called!r} has {len(levels):,} different values in {len(rows):,} rows, too many for classes. "
             + ("Choose task 'regress' to predict numbers." if numeric else "Choose another column.")
         )
     labels = _labels(series.iloc[rows], codes[rows])

@@ -11,8 +11,8 @@ import numpy as np
 
 from mercer.losses.base import check_elementwise
 
-_STEPS = (0.03, 0.5, 2.0, 40.0)
-_ROUNDING = 1e-9
+_STEPS = (0.03, 0.5, 2.0, 40.0)  # of prox: from where the loss hardly moves a prediction to where it decides
+_ROUNDING = 1e-9  # of the terms of a law, by which its two sides may differ: losses need not be good to the last digit
 _LARGEST_VALUE = 1e100  # values beyond this one are asked only to be numbers: the laws' own sums would overflow
 _TRUTHS: dict[str, list[float]] = {
     "label": [-1.0, 1.0],
@@ -176,16 +176,16 @@ def _differences(at: _Places, value: np.ndarray, slope: np.ndarray) -> None:
 
 
 def _curvature(at: _Places, slope: np.ndarray) -> None:
-    bend = np.asarray(at.loss.curvature(at.Y, at.F), dtype=float)
+    curvature = np.asarray(at.loss.curvature(at.Y, at.F), dtype=float)
     expected = (*at.F.shape, at.F.shape[1]) if at.F.ndim == 2 else at.F.shape
-    if bend.shape != expected:
-        raise AssertionError(f"the curvature of {at.loss!r} must have the shape {expected}, not {bend.shape}.")
-    at.require("the curvature", np.isfinite(bend).reshape(len(at.Y), -1).all(axis=1), "must be finite")
+    if curvature.shape != expected:
+        raise AssertionError(f"the curvature of {at.loss!r} must have the shape {expected}, not {curvature.shape}.")
+    at.require("the curvature", np.isfinite(curvature).reshape(len(at.Y), -1).all(axis=1), "must be finite")
     h = 1e-6 * at.scale()
     for e in at.directions():
         before = (slope - at.derivative(at.F - h * e)) / h
         after = (at.derivative(at.F + h * e) - slope) / h
-        along = bend @ e if at.F.ndim == 2 else bend
+        along = curvature @ e if at.F.ndim == 2 else curvature
         room = 1e-4 * (1 + np.abs(before) + np.abs(after)) + 1e-14 * np.abs(slope) / h
         between = (along >= np.minimum(before, after) - room) & (along <= np.maximum(before, after) + room)
         at.require("the curvature", at.whole(between), "is not the slope of the derivative")

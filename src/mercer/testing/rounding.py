@@ -20,7 +20,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.rules.pullback import Columns
 from mercer.points import Block, Comparison, Pair, PairRule, PointMap, Points, PointValues
 
-_DRAWS = 8
+_DRAWS = 8  # random roundings of an evaluation, of whose errors the largest counts
 _MARGIN = 16  # the largest of a few draws, times this, bounds what a correct evaluation may be off
 # A difference x - z of given numbers is exact to rounding; a sum of products can cancel.
 _OF_DIFFERENCES = ("sqdist", "l1", "chi2", "minimum")

@@ -146,8 +146,8 @@ def resolved(kernel: Kernel, points: Any, other: Any = None) -> tuple[Kernel, Po
 
 def prepared(points: Any) -> Points:
     """Return the points; tensors as the NumPy arrays they hold."""
-    found = Points.of(points)
-    return Points(np.asarray(found.data)) if found.foreign else found
+    converted = Points.of(points)
+    return Points(np.asarray(converted.data)) if converted.foreign else converted
 
 
 def agree(law: str, kernel: Kernel, got: Any, wanted: Any, bound: Any, this: str, that: str) -> None:

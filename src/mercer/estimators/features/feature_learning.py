@@ -45,7 +45,7 @@ def _has_probabilities(model: FeatureLearningClassifier) -> bool:
 
 @with_parameters
 class FeatureLearner(WithMetric, BaseEstimator):
-    """What the classifier and the regressor share: learning of the metric, and what a fit says of it."""
+    """The common part of the classifier and the regressor: the learning of the metric, and its attributes."""
 
     _rules: ClassVar[Rules] = {
         "families": (lambda v: v is None or _known(v), f"None or some of {', '.join(map(repr, FAMILY_NAMES))}"),
@@ -63,7 +63,7 @@ class FeatureLearner(WithMetric, BaseEstimator):
     def _learned(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray | None, clock: Clock) -> Learned:
         """Learn the metric, and set what describes it."""
         names = [self.families] if isinstance(self.families, str) else self.families
-        found = learn_metric(
+        learned = learn_metric(
             X,
             Y,
             weights,
@@ -73,14 +73,14 @@ class FeatureLearner(WithMetric, BaseEstimator):
             clock,
             budget=self.budget,
         )
-        self.chosen_ = [step.family.name for step in found.chosen]
+        self.chosen_ = [step.family.name for step in learned.chosen]
         self.rounds_ = {
-            "family": [step.family.name for step, _ in found.tried],
-            "round": np.array([step.number for step, _ in found.tried]),
-            "rows": np.array([rows for _, rows in found.tried]),
-            "error": np.sqrt([step.error for step, _ in found.tried]),
+            "family": [step.family.name for step, _ in learned.tried],
+            "round": np.array([step.number for step, _ in learned.tried]),
+            "rows": np.array([rows for _, rows in learned.tried]),
+            "error": np.sqrt([step.error for step, _ in learned.tried]),
         }
-        return found
+        return learned
 
     def _read_new(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "estimator_")
@@ -95,7 +95,7 @@ class FeatureLearner(WithMetric, BaseEstimator):
 
     @property
     def certificate_(self) -> Certificate:
-        """The certificate of the last fit, with the kernel as it was learned; `.verify(X, y)` takes what `fit` took."""
+        """The certificate of the last fit, with the learned kernel; `.verify(X, y)` takes the data of `fit`."""
         check_is_fitted(self, "estimator_")
         return replace(self.estimator_.certificate_, check=Recheck(self))
 
@@ -210,10 +210,10 @@ class FeatureLearningRegressor(MultiOutputMixin, RegressorMixin, FeatureLearner)
         Y = Y - np.average(Y, axis=0, weights=weights)
         deviation = Y.std(axis=0)
         Y /= np.where(deviation > 0, deviation, 1.0)
-        found = self._learned(X if rows is None else X[rows], Y, weights, clock)
+        learned = self._learned(X if rows is None else X[rows], Y, weights, clock)
         self.estimator_ = KernelRidge(
-            alpha=found.alpha,
-            kernel=found.kernel,
+            alpha=learned.alpha,
+            kernel=learned.kernel,
             fit_intercept=True,
             budget=self.budget,
             time_limit=clock.time_limit(),
@@ -304,8 +304,8 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         codes = self._encode(y)
         weights, rows = positive_weights(sample_weight, len(X))
         Z, some = (X, codes) if rows is None else (X[rows], codes[rows])
-        found = self._learned(Z, indicators(some, len(self.classes_), weights), weights, clock)
-        machine = self._machine(found)
+        learned = self._learned(Z, indicators(some, len(self.classes_), weights), weights, clock)
+        machine = self._machine(learned)
         if self.loss != "squared":
             self.C_ = self._price(machine, Z, some, weights) if self.C == "auto" else float(self.C)
             machine.set_params(C=self.C_)
@@ -313,9 +313,9 @@ class FeatureLearningClassifier(ClassifierMixin, Labels, FeatureLearner):
         self.estimator_.fit(X, y, sample_weight)
         return self
 
-    def _machine(self, found: Learned) -> Any:
-        strength = {"alpha": found.alpha} if self.loss == "squared" else {}
-        return _LOSSES[self.loss](kernel=found.kernel, class_weight=self.class_weight, budget=self.budget, **strength)
+    def _machine(self, learned: Learned) -> Any:
+        strength = {"alpha": learned.alpha} if self.loss == "squared" else {}
+        return _LOSSES[self.loss](kernel=learned.kernel, class_weight=self.class_weight, budget=self.budget, **strength)
 
     def _price(self, machine: Any, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> float:
         """Return the price of errors with the least loss on rows that are held out."""

@@ -1,4 +1,4 @@
-"""What a model has learned about its columns, read off its kernel."""
+"""The metric that a model has learned, read off its kernel."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Metrics learned from the gradients of fitted functions (recursive feature machines).
 
-A function is fitted, the mean outer product of its gradients says which directions it changes along, and a root of that
-is the metric in which the next one is fitted (Radhakrishnan, Beaglehole, Pandit and Belkin, 2024). Which kernel, how
-many rounds and which scale is judged by rows that the metric has not seen.
+A function is fitted. The mean outer product of its gradients shows the directions along which it changes, and a root of
+it is the metric in which the next function is fitted (Radhakrishnan, Beaglehole, Pandit and Belkin, 2024). The kernel,
+the number of rounds and the scale are chosen by rows that the metric has not seen.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _GRACE = 2.0  # seconds after Ctrl-C, in which the best so far is fitted
 _FINALISTS = 3  # families that are looked at on more rows
 _HOPELESS = 1.3  # times the least error: families beyond are not looked at again
 _GAIN = 0.9995  # of the error, without which a search goes no further: rounding decides, and alphas near 0 are dear
-_JOINT_GAIN = 0.99  # of the error: what a further kernel in the mean must bring, since it costs as much as the first
+_JOINT_GAIN = 0.99  # of the error, which a further kernel in the mean must reach: it costs as much as the first
 _MOST_MIXED = 300  # columns up to which a metric may mix them: beyond, it has too many entries for the rows
 _PAIRS = 4000  # of rows, by whose distances the unit of length is taken
-_STEPS: Steps = ((4, 2), (2, 1), (1, 1))  # of the search, in halvings of the scale by root 2 and of alpha by root 10
+_STEPS: Steps = ((4, 2), (2, 1), (1, 1))  # of the search: factors root 2 of the scale, root 10 of alpha
 _SCALES, _ALPHAS = (-8, 14), (-10, 4)  # where it ends, in such steps about 1
-_START = (2, -3)
+_START = (2, -3)  # of scale and alpha, in such steps: twice the unit of length, and a thirtieth
 _TUNED_ROWS = 500  # on which scale and alpha are searched, or on half of the rows: twice as many change them little
 _SINGLE_ROWS = 500  # from which on float32 is tried: of fewer, a factor takes no time worth saving
 _PAIR_BYTES = 24  # for each pair of rows: the matrix in both types, and its factor
@@ -51,7 +51,7 @@ _LEAST_PART = 1e-12  # of the largest, that an eigenvalue of a metric may be
 
 @dataclass(frozen=True)
 class Family:
-    """Kernels of one form at all scales, and what metric they are given."""
+    """Kernels of one form at all scales, and the form of their metric."""
 
     name: str
     make: Callable[[float], Kernel]
@@ -145,13 +145,13 @@ class Round:
         """Return the coefficients and the leave-one-out errors on rows."""
         return left_out_by(partial(self.values, rows), Y, self.strength * shift)
 
-    def with_errors(self, found: LeftOut, Y: np.ndarray, shift: np.ndarray) -> Round:
-        """Return the same with leave-one-out errors that were found for targets Y, if any were."""
-        return self if found is None else replace(self, error=mean_square(found[1], Y, shift), left=found[1])
+    def with_errors(self, solution: LeftOut, Y: np.ndarray, shift: np.ndarray) -> Round:
+        """Return the same with the leave-one-out errors of a solution for targets Y, if there is one."""
+        return self if solution is None else replace(self, error=mean_square(solution[1], Y, shift), left=solution[1])
 
 
 def left_out_by(values: Callable[[Any], np.ndarray], Y: np.ndarray, shift: Any) -> LeftOut:
-    """Return what `left_out` does, of many rows in float32 where that will do.
+    """Return `left_out` of the kernel matrix; for many rows in float32, if that is exact enough.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ def left_out_by(values: Callable[[Any], np.ndarray], Y: np.ndarray, shift: Any) 
         As for `left_out`.
     """
     for kind in (np.float32, np.float64) if len(Y) >= _SINGLE_ROWS else (np.float64,):
-        if (found := left_out(values(kind), Y, shift)) is not None:
-            return found
+        if (solution := left_out(values(kind), Y, shift)) is not None:
+            return solution
     return None
 
 
@@ -200,8 +200,8 @@ def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps:
     looked = dict[tuple[int, int], tuple[float, Any]]()
 
     def look(place: tuple[int, int]) -> tuple[float, Any]:
-        found = replace(one, scale=place[0], alpha=place[1]).left_out(rows, Y, shift)
-        return (math.inf, None) if found is None else (mean_square(found[1], Y, shift), found)
+        solution = replace(one, scale=place[0], alpha=place[1]).left_out(rows, Y, shift)
+        return (math.inf, None) if solution is None else (mean_square(solution[1], Y, shift), solution)
 
     def least(places: list[tuple[int, int]]) -> tuple[int, int]:
         """Return the place with the least error; on each core one that has not been looked at."""
@@ -221,9 +221,9 @@ def tuned(one: Round, rows: np.ndarray, Y: np.ndarray, shift: np.ndarray, steps:
             if looked[best][0] >= _GAIN**2 * looked[at][0]:
                 break
             at = best
-    found = looked[at][1]
+    solution = looked[at][1]
     there = replace(one, scale=at[0], alpha=at[1], error=looked[at][0])
-    return (there, None) if found is None else (replace(there, left=found[1]), found[0])
+    return (there, None) if solution is None else (replace(there, left=solution[1]), solution[0])
 
 
 def next_matrix(one: Round, rows: np.ndarray, a: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -251,8 +251,8 @@ def rounds(
     for number in range(count + 1):
         one, a = tuned(one, rows[:few], Y[:few], shift[:few], steps if number == 0 else _STEPS[-1:])
         if few < len(rows):
-            found = one.left_out(rows, Y, shift)
-            one, a = one.with_errors(found, Y, shift), None if found is None else found[0]
+            solution = one.left_out(rows, Y, shift)
+            one, a = one.with_errors(solution, Y, shift), None if solution is None else solution[0]
         yield one
         if a is None or number == count:
             return
@@ -316,7 +316,7 @@ def mean_of(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def families_for(columns: int, names: Any = None) -> list[Family]:
-    """Return the families that are tried on so many columns: all that suit them, or those that are named."""
+    """Return the families to try on so many columns: the named ones, else all that suit the number."""
     if names is not None:
         return [family for family in FAMILIES if family.name in names]
     return [family for family in FAMILIES if not family.mixes or columns <= _MOST_MIXED]
@@ -336,8 +336,8 @@ def learn_metric(
     """Return the kernel whose metric predicts rows best that had no part in learning it.
 
     The rows are halved. All families learn their metric on some rows of one half and are judged by the leave-one-out
-    errors of ridge regression on the other; the best go on with more rows. Few rows are judged from both sides. What is
-    chosen learns again on as many rows as it may.
+    errors of ridge regression on the other; the best go on with more rows. Few rows are judged from both sides. The
+    chosen family learns again on as many rows as it may.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def learn_metric(
 
 
 class _Learning:
-    """Rows as all families see them, halved, and what was judged so far."""
+    """Rows as all families see them, in two halves, and the rounds that were judged so far."""
 
     def __init__(
         self,
@@ -430,7 +430,7 @@ class _Learning:
     def best(self, family: Family, size: int, count: int, before: Round | None = None) -> Round:
         """Return the round of a family with the least error on the other half; of few rows, on both halves."""
         halves = self.order[: self.half], self.order[self.half :]
-        found: list[list[Round]] = []
+        by_half: list[list[Round]] = []
         both = self.half <= size
         for one, other in (halves, halves[::-1])[: 2 if both else 1]:
             learn, judge = one[:size], other[:size]
@@ -438,32 +438,32 @@ class _Learning:
             if before is not None:
                 matrix = in_unit_length(self.rows(family, learn), before.matrix, family.mixes)
                 start, steps = replace(before, matrix=matrix), _STEPS[-1:]
-            found.append([])
+            by_half.append([])
             for step in rounds(start, self.rows(family, learn), self.Y[learn], self.shift[learn], count, steps):
                 Y, shift, seen = self.Y[judge], self.shift[judge], step.error
                 step = step.with_errors(step.left_out(self.rows(family, judge), Y, shift), Y, shift)
                 step = replace(step, optimism=_optimism(step.error, seen))
-                found[-1].append(step)
+                by_half[-1].append(step)
                 if self.listen is not None:
                     self.listen(step, len(judge))
-                worse = not both and len(found[-1]) > 1 and step.error >= found[-1][-2].error
+                worse = not both and len(by_half[-1]) > 1 and step.error >= by_half[-1][-2].error
                 if worse or self.clock.over(_SCREENED_SHARE):
                     break
-        joined = [_both(parts) for parts in zip(*found, strict=False)]
+        joined = [_both(parts) for parts in zip(*by_half, strict=False)]
         for step in joined:
             self.tried.append((step, len(step.left)))
         return min(joined, key=lambda step: step.error)
 
     def chosen(self, ranking: list[Round], joint: int) -> Learned:
-        """Return the best round with those that lower the error of a mean, learned once more where rows are few."""
+        """Return the best round, and others whose mean with it errs less; of few rows, each is learned once more."""
         judge, seen = self.order[self.half :][: self.judged], self.order[: self.half][: self.judged]
 
         def mean(steps: list[Round]) -> Round:
             K = np.mean([step.values(self.rows(step.family, judge)) for step in steps], axis=0)
             alpha = round(sum(step.alpha for step in steps) / len(steps))
             one = replace(steps[0], alpha=alpha, error=math.inf)
-            found = left_out(K, self.Y[judge], one.strength * self.shift[judge])
-            return one.with_errors(found, self.Y[judge], self.shift[judge])
+            solution = left_out(K, self.Y[judge], one.strength * self.shift[judge])
+            return one.with_errors(solution, self.Y[judge], self.shift[judge])
 
         near = [step for step in ranking if not self.hopeless(step, ranking)]
         taken, now = [0], mean(near[:1]) if joint > 1 else near[0]
@@ -477,7 +477,7 @@ class _Learning:
         return Learned([near[i] for i in taken], near, self.kernel, self.unit, self.tried, seen)
 
     def again(self, step: Round, at: np.ndarray) -> Round:
-        """Return as many rounds of a family on all rows in place of a half, which halves what is too good."""
+        """Return as many rounds of a family on all rows in place of a half, which halves the optimism."""
         rows, start = self.rows(step.family, at), self.start(step.family, at, step)
         *_, last = rounds(start, rows, self.Y[at], self.shift[at], step.number, _STEPS[1:])
         return replace(last, optimism=(1.0 + step.optimism) / 2)

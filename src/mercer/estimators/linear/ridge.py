@@ -271,10 +271,10 @@ class Ridge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 def strengths(alpha: Any, targets: int, name: str) -> np.ndarray:
     """Return one alpha for each target."""
-    found = np.asarray(alpha, dtype=np.float64)
-    if found.ndim and found.shape != (targets,) and found.shape != (1,):
+    alphas = np.asarray(alpha, dtype=np.float64)
+    if alphas.ndim and alphas.shape != (targets,) and alphas.shape != (1,):
         raise ValueError(
-            f"alpha of {name} has {len(found)} numbers and y has {targets} column{'s' * (targets > 1)}; give one alpha "
-            "for all or one for each."
+            f"alpha of {name} has {len(alphas)} numbers and y has {targets} column{'s' * (targets > 1)}; give one "
+            "alpha for all or one for each."
         )
-    return np.broadcast_to(found, (targets,)).astype(np.float64)
+    return np.broadcast_to(alphas, (targets,)).astype(np.float64)

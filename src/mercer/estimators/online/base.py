@@ -99,15 +99,15 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
         return [np.random.default_rng(seed) for _ in range(count)]
 
     def _steps(self, codes: np.ndarray, sample_weight: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """Return what each point that counts weighs in each machine, and which points count; None for all.
+        """Return the weights of the points in each machine, and the points that count; None for all.
 
-        Where each class is told from the rest, its weight is that of its own points, and the rest weigh 1: as in
-        scikit-learn.
+        In the machine of one class against the rest, the weight of the class is that of its own points, and the rest
+        weigh 1: as in scikit-learn.
         """
         weights, rows = positive_weights(sample_weight, len(codes))
         weights = np.ones(len(codes)) if weights is None else weights
         codes = codes if rows is None else codes[rows]
-        found = [weights] * (1 if len(self.classes_) == 2 else len(self.classes_))
+        of_machines = [weights] * (1 if len(self.classes_) == 2 else len(self.classes_))
         if self.class_weight is not None:
             if self.class_weight != "balanced" and not isinstance(self.class_weight, dict):
                 raise ValueError(
@@ -119,10 +119,10 @@ class OnlineClassifier(SparseWeights, ClassifierMixin, Labels, BaseEstimator):
             if not (by_class > 0).all():
                 c = shown(self.classes_[int(np.argmin(by_class))])
                 raise ValueError(f"class_weight gives class {c} the weight {by_class.min():g}; it must be > 0.")
-            if len(found) == 1:
+            if len(of_machines) == 1:
                 return [weights * by_class[codes]], rows
-            found = [weights * np.where(codes == k, by_class[k], 1.0) for k in range(len(found))]
-        return found, rows
+            of_machines = [weights * np.where(codes == k, by_class[k], 1.0) for k in range(len(of_machines))]
+        return of_machines, rows
 
     def _gram(self, X: Any, budget: Any = None) -> Gram | None:
         """Return the kernel matrix, its kernel resolved, or None for the linear form."""

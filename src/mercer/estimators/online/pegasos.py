@@ -29,10 +29,9 @@ class Pegasos(OnlineClassifier):
 
     .. math:: \min_f \ \tfrac{\lambda}{2} \|f\|^2 + \frac{1}{\sum_i s_i} \sum_i s_i \max(0, 1 - y_i f(x_i))
 
-    This is the soft margin with C = 1 / (lambda sum s), n in place of the sum without weights: lambda times its
-    objective is the one above. The descent comes
-    close quickly and then slowly closer; `SVC` and `LinearSVC` reach the minimum. More than two classes: each against
-    the rest.
+    This is the soft margin with C = 1 / (lambda sum s), or 1 / (lambda n) without weights: lambda times its objective
+    is the one above. The descent comes close quickly and then slowly closer; `SVC` and `LinearSVC` reach the minimum.
+    More than two classes: each against the rest.
 
     Parameters
     ----------

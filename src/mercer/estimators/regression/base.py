@@ -63,9 +63,9 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     def _fit(self, X: Any, y: Any, data: Any, target: np.ndarray, sample_weight: Any) -> None:
         """Solve the problems, set the attributes of the fit, and warn where it has ended early."""
         training = self._training(data, sample_weight)
-        found = self._solve(training, counted(training, target), X, y)
-        coefficients = np.concatenate([columns_of(m.coefficients) for m in found], axis=1)
-        offsets = np.concatenate([np.atleast_1d(np.asarray(m.offset, dtype=np.float64)) for m in found])
+        minimisers = self._solve(training, counted(training, target), X, y)
+        coefficients = np.concatenate([columns_of(m.coefficients) for m in minimisers], axis=1)
+        offsets = np.concatenate([np.atleast_1d(np.asarray(m.offset, dtype=np.float64)) for m in minimisers])
         self._keep(training, data, coefficients, offsets, flat=coefficients.shape[1] == 1 and target.ndim == 1)
         self.n_iter_ = max(c.iterations for c in self._certificates)
         unfinished = [c for c in self._certificates if not c.finished]
@@ -80,14 +80,14 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         with self._controlled(training, X, y, self.tol) as control:
             starts = getattr(self, "_warm", None) if self.warm_start else None
             gram = self._gram(training)
-            found = self._minimised(gram, target, training.weights, control, starts)
-        self._certificates = with_duality(gram, [m.certificate for m in found], [None] * len(found))
-        self._history = [list(map(tuple, m.history)) for m in found]
-        self._strengths = [m.strength for m in found]
+            minimisers = self._minimised(gram, target, training.weights, control, starts)
+        self._certificates = with_duality(gram, [m.certificate for m in minimisers], [None] * len(minimisers))
+        self._history = [list(map(tuple, m.history)) for m in minimisers]
+        self._strengths = [m.strength for m in minimisers]
         self._seconds = control.seconds
         if self.warm_start:
-            self._warm = [m.coefficients for m in found]
-        return found
+            self._warm = [m.coefficients for m in minimisers]
+        return minimisers
 
     @contextmanager
     def _controlled(self, training: Training, X: Any, y: Any, tol: float) -> Iterator[Control]:
@@ -114,8 +114,8 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
     def _each(
         self, gram: Gram, parts: list[Part], control: Control, starts: list[np.ndarray] | None
     ) -> list[Minimiser]:
-        """Solve the problems one after the other; what is known of the matrix stays for the next."""
-        found: list[Minimiser] = []
+        """Solve the problems one after the other; each leaves its knowledge of the matrix to the next."""
+        minimisers: list[Minimiser] = []
         for number, part in enumerate(parts):
             if self.checkpoint is not None and len(parts) > 1:
                 control = replace(control, checkpoint=Path(f"{self.checkpoint}.{number}"))
@@ -126,8 +126,8 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
                 problem.start = start
             if number == 0:
                 self.plan_ = plan(problem, control, self.solver)
-            found.append(solve(problem, control, self.solver))
-        return found
+            minimisers.append(solve(problem, control, self.solver))
+        return minimisers
 
     # -- the model --------------------------------------------------------------------------------------
 
@@ -203,11 +203,11 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
         everyone = self._columns_ if training.rows is None else self._columns_[training.rows]
         offsets = np.atleast_1d(self.intercept_)
         width = everyone.shape[1] // len(parts)  # functions of each problem: 1, or one for each class
-        found = []
+        claims = []
         for i, part in enumerate(parts):
             columns = slice(i * width, (i + 1) * width) if width > 1 else i
             unit = _unit(part)
-            found.append(
+            claims.append(
                 check_representer(
                     training.kernel,
                     training.points.data,
@@ -222,7 +222,7 @@ class RepresenterModel(CallbackSupportMixin, KernelData):
                     tol=self._certificates[0].tol,
                 )
             )
-        return combined(found)
+        return combined(claims)
 
 
 @with_parameters

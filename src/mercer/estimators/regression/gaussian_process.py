@@ -41,8 +41,8 @@ from mercer.solvers.systems.ridge import RidgeProblem, solve_ridge
 
 _KERNEL = kernel_rule(KERNEL_NAMES)
 _VARIANCE = "a finite number >= 0, or one number > 0 for each sample (or 0 for all)"
-_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which parameters are found on all of them, and on how many beyond
-_STREAMED, _LEAST = 1_500, 30  # rows where the factor of all exceeds the budget: how many, and the fewest
+_TUNED, _SAMPLE = 12_000, 8_000  # rows up to which all serve to find parameters; of more, so many are drawn
+_STREAMED, _LEAST = 1_500, 30  # rows for the parameters if the factor of all exceeds the budget; the fewest of all
 _PAIR = 16  # bytes of a likelihood and its slopes for each pair of rows
 _FINISHED = 3_000  # rows whose posterior is found in a second after an interruption of the search
 _CHEAP_ROWS = 600  # rows whose likelihood costs little
@@ -300,7 +300,7 @@ class GaussianProcessRegressor(Process):
         return Y, mean, unit
 
     def first_noise(self, square: float, n: int, given: Noise | None = None) -> float | np.ndarray:
-        """Return where the noise starts; `given` is what the kernel has of it."""
+        """Return the start of the noise; `given` is the noise term of the kernel."""
         if isinstance(self.noise, str):
             if given is not None:
                 return given.value
@@ -372,18 +372,18 @@ class GaussianProcessRegressor(Process):
         control: Control,
         spare: float,
     ) -> np.ndarray:
-        found = Evidence(training.points, Y, memory).factor(training.kernel, noise)
-        self.jitter_ = found.jitter
-        self.log_marginal_likelihood_value_ = found.likelihood
-        shift = noise + found.jitter
-        self._posterior = ByFactor(training.kernel, training.points, shift, found.values, spare)
+        factored = Evidence(training.points, Y, memory).factor(training.kernel, noise)
+        self.jitter_ = factored.jitter
+        self.log_marginal_likelihood_value_ = factored.likelihood
+        shift = noise + factored.jitter
+        self._posterior = ByFactor(training.kernel, training.points, shift, factored.values, spare)
         n = len(Y)
         self.plan_ = f"Cholesky factor of the {n} x {n} matrix, {readable(8 * n * n)}"
         certificate, residual = mean_certificate(
             training.kernel,
             training.points,
             Y,
-            found.A,
+            factored.A,
             shift,
             unit=self._unit,
             tol=self.residual,
@@ -392,7 +392,7 @@ class GaussianProcessRegressor(Process):
             seconds=control.seconds,
         )
         self._certificates, self.residual_ = [certificate], _flat(residual)
-        return found.A
+        return factored.A
 
     def _by_gradients(self, gram: Gram, Y: np.ndarray, noise: float | np.ndarray) -> np.ndarray:
         self.jitter_ = max(0.0, least_noise(gram.diag()) - float(np.min(noise)))
@@ -401,19 +401,19 @@ class GaussianProcessRegressor(Process):
         alpha = float(np.mean(shift))
         weights = alpha / shift if isinstance(shift, np.ndarray) else None
         problem = RidgeProblem(gram, Y * self._unit, alpha, weights)
-        found = solve_ridge(problem, Control(self.residual), "cg", self.residual)  # the limits are those of the search
+        solution = solve_ridge(problem, Control(self.residual), "cg", self.residual)  # the limits are for the search
         self._posterior = ByGradients(gram, shift)
         why = "as asked" if self.solver == "cg" else "a factor exceeds the budget"
-        self.plan_ = found.plan.replace("as asked", why)
-        self._certificates, self.residual_ = [found.certificate], _flat(found.residual)
-        if found.diagnosis or np.max(found.residual) > self.residual:
+        self.plan_ = solution.plan.replace("as asked", why)
+        self._certificates, self.residual_ = [solution.certificate], _flat(solution.residual)
+        if solution.diagnosis or np.max(solution.residual) > self.residual:
             warn(
-                f"the equation of the mean was left at a relative residual of {np.max(found.residual):.2g} "
-                f"({found.diagnosis or found.certificate.stopped}); {self.residual:g} was asked. Take a larger noise, "
-                "or solver='cholesky'.",
+                f"the equation of the mean was left at a relative residual of {np.max(solution.residual):.2g} "
+                f"({solution.diagnosis or solution.certificate.stopped}); {self.residual:g} was asked. Take a larger "
+                "noise, or solver='cholesky'.",
                 ConvergenceWarning,
             )
-        return found.coefficients / self._unit
+        return solution.coefficients / self._unit
 
     def _found(self, space: Space, tuned: Tuned | None) -> None:
         """Set the attributes that name the parameters."""
@@ -429,8 +429,8 @@ class GaussianProcessRegressor(Process):
     def _given_kernel(self) -> Any:
         if self.kernel is None:
             return 1.0 * RBF(1.0)
-        found = translated(self.kernel)
-        return super()._given_kernel if found is None else found.kernel or Constant(0.0)
+        translation = translated(self.kernel)
+        return super()._given_kernel if translation is None else translation.kernel or Constant(0.0)
 
     def _reads_targets(self) -> tuple[bool, bool]:
         return True, True

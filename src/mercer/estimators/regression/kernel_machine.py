@@ -278,11 +278,11 @@ class KernelMachine(Labels, LossModel):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class at each point, in the order of `classes_`."""
         check_is_fitted(self)
-        found = np.asarray(self._loss_object().inverse_link(self._values(self._read_new(X))))
-        if found.shape[1] == 1:
-            return np.concatenate([1.0 - found, found], axis=1)
-        total = found.sum(axis=1, keepdims=True)  # one against the rest: they need not add up
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / found.shape[1])
+        probabilities = np.asarray(self._loss_object().inverse_link(self._values(self._read_new(X))))
+        if probabilities.shape[1] == 1:
+            return np.concatenate([1.0 - probabilities, probabilities], axis=1)
+        total = probabilities.sum(axis=1, keepdims=True)  # one against the rest: they need not add up
+        return np.where(total > 0, probabilities / np.where(total > 0, total, 1.0), 1.0 / probabilities.shape[1])
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -296,8 +296,8 @@ class KernelMachine(Labels, LossModel):
     def zones(self, X: Any) -> np.ndarray:
         """Return the zone of each point, as `SVC.zones`; for more than two classes one column for each."""
         check_is_fitted(self)
-        found = zones(self._values(self._read_new(X)))
-        return found[:, 0] if found.shape[1] == 1 else found
+        columns = zones(self._values(self._read_new(X)))
+        return columns[:, 0] if columns.shape[1] == 1 else columns
 
     @available_if(_has_margins)
     def margins(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

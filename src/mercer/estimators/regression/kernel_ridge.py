@@ -76,38 +76,38 @@ class RidgeModel(RepresenterModel):
     def _solve_ridge(self, training: Training, Y: np.ndarray, alphas: np.ndarray, X: Any, y: Any) -> RidgeSolution:
         with self._controlled(training, X, y, self.residual) as control:
             problem = RidgeProblem(self._gram(training), Y, alphas, training.weights, bool(self.fit_intercept))
-            found = solve_ridge(problem, control, self.solver, self.residual)
-        (found.certificate,) = with_duality(problem.gram, [found.certificate], [None])
-        return found
+            solution = solve_ridge(problem, control, self.solver, self.residual)
+        (solution.certificate,) = with_duality(problem.gram, [solution.certificate], [None])
+        return solution
 
     def _fit_strengths(
         self, training: Training, data: Any, target: np.ndarray, alphas: np.ndarray, X: Any, y: Any
     ) -> None:
         """Solve the system to `residual`, relative, in residual and gap; set the attributes of the fit, and warn."""
         Y = columns_of(counted(training, target))
-        found = self._solve_ridge(training, Y, alphas, X, y)
+        solution = self._solve_ridge(training, Y, alphas, X, y)
         self._alphas, self._weights, self._rows = alphas, training.weights, training.rows
         self._strengths = [float(alpha) for alpha in alphas]
-        self._certificates, self._seconds = [found.certificate], found.certificate.seconds
-        self._history = [list(map(tuple, found.history))]
-        self._keep(training, data, found.coefficients, found.offsets, flat=target.ndim == 1)
-        self.plan_ = found.plan
-        self.n_iter_ = found.certificate.iterations
-        self.residual_: Any = float(found.residual[0]) if target.ndim == 1 else found.residual
+        self._certificates, self._seconds = [solution.certificate], solution.certificate.seconds
+        self._history = [list(map(tuple, solution.history))]
+        self._keep(training, data, solution.coefficients, solution.offsets, flat=target.ndim == 1)
+        self.plan_ = solution.plan
+        self.n_iter_ = solution.certificate.iterations
+        self.residual_: Any = float(solution.residual[0]) if target.ndim == 1 else solution.residual
         rows = np.arange(len(target)) if training.rows is None else training.rows
         self._others = np.setdiff1d(np.arange(len(target)), rows)  # weight 0: the fit is without them anyhow
         self._other_targets = columns_of(target)[self._others]
         # Coefficients of least norm do not tell the residuals.
-        self._left = Y - columns_of(found.values) if found.diagnosis else None
-        if found.diagnosis:
-            warn(found.diagnosis, LinAlgWarning)
-        if np.max(found.residual) > self.residual and not found.diagnosis:
+        self._left = Y - columns_of(solution.values) if solution.diagnosis else None
+        if solution.diagnosis:
+            warn(solution.diagnosis, LinAlgWarning)
+        if np.max(solution.residual) > self.residual and not solution.diagnosis:
             warn(
-                f"the fit stopped early ({found.certificate.stopped}) at a relative residual of "
-                f"{np.max(found.residual):.2g}; {self.residual:g} was asked. The model is the best so far.",
+                f"the fit stopped early ({solution.certificate.stopped}) at a relative residual of "
+                f"{np.max(solution.residual):.2g}; {self.residual:g} was asked. The model is the best so far.",
                 ConvergenceWarning,
             )
-        elif why := found.certificate.stationary:
+        elif why := solution.certificate.stationary:
             warn_stationary(training.kernel, why)
 
     def loo_residuals(self) -> np.ndarray:
@@ -122,7 +122,7 @@ class RidgeModel(RepresenterModel):
         n = self.shape_fit_[0]
         points = Points(np.arange(n) if self._kind == "similarities" else data)
         a = columns_of(self.dual_coef_)
-        found = np.empty(a.shape)
+        residuals = np.empty(a.shape)
         if self._rows is not None:
             points, a = points.take(self._rows), a[self._rows]
         rows = np.arange(n) if self._rows is None else self._rows
@@ -133,11 +133,11 @@ class RidgeModel(RepresenterModel):
             diagonal = inverse_diagonal(gram, shift, bool(self.fit_intercept))
             left = getattr(self, "_left", None)  # not in older model files
             given = a[:, these] if left is None or alpha == 0 else left[:, these] / shift[:, None]
-            found[np.ix_(rows, these)] = given / diagonal[:, None]
+            residuals[np.ix_(rows, these)] = given / diagonal[:, None]
         if len(self._others):
             left = Points(data).take(self._others).data if self._kind != "similarities" else data[self._others]
-            found[self._others] = self._other_targets - self._values(left)
-        return found[:, 0] if self.dual_coef_.ndim == 1 else found
+            residuals[self._others] = self._other_targets - self._values(left)
+        return residuals[:, 0] if self.dual_coef_.ndim == 1 else residuals
 
 
 class RidgeRegressor(MultiOutputMixin, RegressorMixin, RidgeModel):
@@ -296,9 +296,9 @@ class KernelRidgeClassifier(ClassifierMixin, Labels, RidgeModel):
             return sample_weight
         weights, rows = positive_weights(sample_weight, len(codes))
         some = codes if rows is None else codes[rows]
-        found = np.zeros(len(codes))
-        found[slice(None) if rows is None else rows] = self._class_weights(some, weights)
-        return found
+        products = np.zeros(len(codes))
+        products[slice(None) if rows is None else rows] = self._class_weights(some, weights)
+        return products
 
     def _target(self, data: Any, y: Any) -> np.ndarray:
         return signs(self._codes(super()._target(data, y)), len(self.classes_))
@@ -362,5 +362,5 @@ def signs(codes: np.ndarray, count: int) -> np.ndarray:
     >>> signs(np.array([0, 1]), 2)
     array([-1.,  1.])
     """
-    found = np.where(np.arange(count) == codes[:, None], 1.0, -1.0)
-    return found[:, 1] if count == 2 else found
+    targets = np.where(np.arange(count) == codes[:, None], 1.0, -1.0)
+    return targets[:, 1] if count == 2 else targets

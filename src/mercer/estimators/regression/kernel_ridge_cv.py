@@ -1,4 +1,4 @@
-"""Kernel ridge regression that chooses its alpha by what each would predict of samples it has not seen."""
+"""Kernel ridge regression with an alpha chosen by its predictions of samples that it has not seen."""
 
 from __future__ import annotations
 
@@ -159,11 +159,11 @@ class KernelRidgeCV(RidgeRegressor):
                 return np.array([[measure(y, y - unit * e) for y, e in zip(Y.T, E.T, strict=True)] for E in errors])
             return np.array([measure(Y, Y - unit * E) for E in errors])
         measure = self._measure(weights)
-        found = [
+        scores = [
             [measure(Y[fold], Y[fold] - unit * E, fold) for E in errors]
             for fold, errors in self._folds(training, data, target, Y / unit, alphas)
         ]
-        return np.mean(found, axis=0)
+        return np.mean(scores, axis=0)
 
     def _measure(self, weights: np.ndarray | None) -> Any:
         """Return the score as a function of truths, predictions, and whose they are."""
@@ -215,7 +215,7 @@ class KernelRidgeCV(RidgeRegressor):
 
 
 class _Known(RegressorMixin, BaseEstimator):
-    """A model whose predictions are what it is given: what a scorer asks for."""
+    """A model, as scorers ask for one, that returns its input as the prediction."""
 
     def fit(self, X: Any, y: Any) -> _Known:
         return self

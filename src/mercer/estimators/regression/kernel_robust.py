@@ -146,30 +146,30 @@ class KernelRobustRegressor(RegressorMixin, KernelMachine):
             return super()._minimised(gram, target, weights, control, starts)
         self.scale_ = _spread(target - _median(target, weights), weights, 1.0)
         if not isinstance(self.loss, str) or self.loss == "absolute":  # the scale is for `outliers_` only
-            found = super()._minimised(gram, target, weights, control, starts)
-            self.scale_ = _spread(target - found[0].values, weights, self.scale_)
-            return found
+            minimisers = super()._minimised(gram, target, weights, control, starts)
+            self.scale_ = _spread(target - minimisers[0].values, weights, self.scale_)
+            return minimisers
         part = super()._parts(target, weights)[0]
         for _ in range(_SCALE_ROUNDS):
             part.loss = Huber(float(self.delta) * self.scale_)
-            found = self._each(gram, [part], control, starts)
-            starts = [found[0].coefficients]
+            minimisers = self._each(gram, [part], control, starts)
+            starts = [minimisers[0].coefficients]
             # The next rounds are other problems, and begin near their solutions.
             control = replace(control, checkpoint=None)
-            scale = _spread(target - found[0].values, weights, self.scale_)
+            scale = _spread(target - minimisers[0].values, weights, self.scale_)
             if abs(scale - self.scale_) <= _SCALE_CHANGE * self.scale_ or control.exhausted(0) is not None:
                 break
             self.scale_ = scale
         # The last fit had this scale, unless the rounds have run out or the loss is another one.
         same = isinstance(self._loss_object(), Huber) and part.loss == self._loss_object()
-        return found if same else super()._minimised(gram, target, weights, control, starts)
+        return minimisers if same else super()._minimised(gram, target, weights, control, starts)
 
 
 def _spread(residual: np.ndarray, weights: np.ndarray | None, otherwise: float) -> float:
     """The weighted median of the residuals' sizes as a standard deviation; where that is 0, the mean of their sizes."""
     size = np.abs(residual)
-    found = _NORMAL * _median(size, weights) or float(np.average(size, weights=weights))
-    return found if found > 0 else otherwise
+    spread = _NORMAL * _median(size, weights) or float(np.average(size, weights=weights))
+    return spread if spread > 0 else otherwise
 
 
 def _median(values: np.ndarray, weights: np.ndarray | None) -> float:

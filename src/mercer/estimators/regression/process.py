@@ -168,13 +168,13 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             if self.log_marginal_likelihood_value_ is None:
                 self._posterior = ByGradients(Gram(self.kernel_, points, budget=self.budget), shift)
             else:
-                found = Evidence(points, self._normalised).factor(self.kernel_, shift, careful=True)
-                self._posterior = ByFactor(self.kernel_, points, shift + found.jitter, found.values)
+                factored = Evidence(points, self._normalised).factor(self.kernel_, shift, careful=True)
+                self._posterior = ByFactor(self.kernel_, points, shift + factored.jitter, factored.values)
                 self._prepare()
         return self._posterior
 
     def _prepare(self) -> None:
-        """Let variances be ready where the search has taken so long that this does not count."""
+        """Prepare the variances already now, if beside the search that costs next to nothing."""
         searched = sum(row[0] == self.shape_fit_[0] for row in self._history)
         if isinstance(self._posterior, ByFactor) and searched >= _PAID:
             self._posterior.prepare()
@@ -243,8 +243,8 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
             covariance = self._covariance(Points(new), self._noise_of(of))
         R = eigen_factor(covariance)
         draws = np.einsum("rp,crs->pcs", R, rng.standard_normal((columns.shape[1], len(R), int(n_samples))))
-        found = columns[..., None] + draws * units[:, None]
-        return found[:, 0] if self._flat else found
+        samples = columns[..., None] + draws * units[:, None]
+        return samples[:, 0] if self._flat else samples
 
     def _prior(self, X: Any, of: str) -> tuple[Points, Kernel, float, np.ndarray, np.ndarray]:
         """Return points, kernel, noise, means and units of the process before it has seen data."""
@@ -385,7 +385,7 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
     def history_(self) -> np.ndarray:
         """The course of the search, one row for each evaluation: the fields of other machines, rows and likelihood.
 
-        `primal` is what is minimised, minus the likelihood of so many rows; there is no dual.
+        `primal` is the objective: minus the likelihood of so many rows. There is no dual.
         """
         check_is_fitted(self)
         nan = math.nan
@@ -421,10 +421,10 @@ class Process(MultiOutputMixin, RegressorMixin, RepresenterModel):
 
 def _matrix(kernel: Kernel, points: Points, noise: float) -> np.ndarray:
     """Return the covariances of the process before it has seen data."""
-    found = np.empty((len(points), len(points)))
-    fill(kernel, points, found)
-    found.flat[:: len(points) + 1] += noise
-    return found
+    K = np.empty((len(points), len(points)))
+    fill(kernel, points, K)
+    K.flat[:: len(points) + 1] += noise
+    return K
 
 
 def check_of(of: Any) -> None:

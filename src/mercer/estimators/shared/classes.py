@@ -42,11 +42,11 @@ class Labels:
                 f"all samples of class {shown(self.classes_[int(np.argmin(counts))])} have weight 0 in sample_weight, "
                 "so there is nothing to learn it from; give them a positive weight or leave the class out of y."
             )
-        found = self.class_weight_[codes] * (1.0 if weights is None else weights)
-        if not (found > 0).all():
-            c = self.classes_[codes[int(np.argmin(found))]]
-            raise ValueError(f"class_weight gives class {shown(c)} the weight {found.min():g}; it must be > 0.")
-        return found
+        products = self.class_weight_[codes] * (1.0 if weights is None else weights)
+        if not (products > 0).all():
+            c = self.classes_[codes[int(np.argmin(products))]]
+            raise ValueError(f"class_weight gives class {shown(c)} the weight {products.min():g}; it must be > 0.")
+        return products
 
     def _codes(self, y: Any) -> np.ndarray:
         """Return the class numbers of labels that the model knows."""

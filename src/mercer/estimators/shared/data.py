@@ -22,11 +22,11 @@ from mercer.machine.budget import Budget
 from mercer.points import Points
 from mercer.rkhs.functions.sums import Expansion
 
-_ROUNDING = 1e-5  # of the largest entry: what float32 may leave of the difference between K and its transpose
+_ROUNDING = 1e-5  # of the largest entry: the asymmetry of K that may be rounding of float32
 FAR = 1e140  # numbers beyond which sums of squares leave the range of float64
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _MATRIX: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
-_SMALL = 1500  # points whose matrix is within any budget that the system's free memory would give
+_SMALL = 1500  # points whose matrix is within any budget: 18 MB
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Training:
     rows: np.ndarray | None  # which of the samples given these are; None for all
 
     def original(self, index: np.ndarray) -> np.ndarray:
-        """Return which of the samples given the chosen ones are."""
+        """Return the numbers, among the samples given, of the chosen ones."""
         return index if self.rows is None else self.rows[index]
 
 
@@ -90,7 +90,7 @@ class KernelData(BaseEstimator):
         return "vectors" if compares_vectors(kernel) else "anything"
 
     def _read_new(self, X: Any) -> Any:
-        """Return new points, validated against what the model was fitted to."""
+        """Return new points, validated against the training data."""
         if self._kind == "similarities":
             return read_new_similarities(self, X, self.shape_fit_[0])
         if self._kind == "vectors":
@@ -126,7 +126,7 @@ class KernelData(BaseEstimator):
         return Training(points if rows is None else points.take(rows), kernel, weights, rows)
 
     def _fits(self, rows: int, columns: int) -> bool:
-        """Whether a matrix may be held beside what is computed from it."""
+        """Whether the budget has room for a matrix and a copy of it."""
         if self.budget is None and rows * columns <= _SMALL**2:
             return True
         return 16 * rows * columns <= Budget(self.budget)
@@ -134,8 +134,8 @@ class KernelData(BaseEstimator):
     def _function_values(self, X: Any, fitted: Any, columns: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the values of a function at validated points and some columns of all training points.
 
-        It is called with all points and all training points, as scikit-learn calls it, or where the matrix does not fit
-        with some points after the other.
+        It is called with all points and all training points, as scikit-learn calls it. If that matrix does not fit, it
+        is called with some points after the other.
         """
         new, old = Points(X), Points(fitted)
         step = len(new) if self._fits(len(new), len(old)) else max(1, Budget(self.budget) // (16 * len(old)))
@@ -254,7 +254,7 @@ def read_anything(estimator: Any, X: Any, fitting: bool, arrays: bool = False) -
     """
     if hasattr(X, "__iter__") and not hasattr(X, "__len__") and not hasattr(X, "shape"):
         X = list(X)
-    Points(X)  # says in a sentence what is no set of points
+    Points(X)  # refuses, in a sentence, an X that is no set of points
     if arrays:
         X = _rows_of_numbers(X)
     if len(getattr(X, "shape", ())) == 2:
@@ -341,7 +341,7 @@ def refuse_words(estimator: Any, y: Any) -> None:
 
 
 def positive_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the weights that are not zero, and whose they are; None and None where all weights are 1."""
+    """Return the weights that are not 0, and the numbers of their samples; None and None if all weights are 1."""
     if sample_weight is None:
         return None, None
     weight = np.asarray(sample_weight, dtype=np.float64)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from mercer.solvers.control import Progress
 
-# What a product of ours and a decomposition of SciPy's say of what they are given.
+# From the errors that our products and SciPy's decompositions raise of their input.
 _OVERFLOW = ("contains NaN or infinite values", "must not contain infs or NaNs")
 _COEFFICIENTS = ("coef_", "dual_coef_", "intercept_")  # where a fit sets them; properties answer for themselves
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -24,8 +24,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def whole_fit(method: _Method) -> _Method:
     """Decorate a fit: it ends in a whole model, or leaves the model as it was after an error or an interruption.
 
-    Overflow on the way is no error by itself. Coefficients that are not finite are one, and so is overflow that
-    Python, LAPACK or a check of ours stumbles on; the sentence names the sizes of what the model was fitted to.
+    Overflow on the way is no error by itself. Coefficients that are not finite are one, and so is overflow at
+    which Python, LAPACK or a check of ours raises. The sentence names the sizes of the training data.
     """
 
     @wraps(method)
@@ -55,19 +55,19 @@ def whole_fit(method: _Method) -> _Method:
 
 
 def finite(method: _Method) -> _Method:
-    """Decorate what answers for new points: numbers that are not finite are an error."""
+    """Decorate a method of prediction: it raises an error for values that are not finite."""
 
     @wraps(method)
     def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = method(self, X, *args, **kwargs)
-        if not np.isfinite(found).all():
+            values = method(self, X, *args, **kwargs)
+        if not np.isfinite(values).all():
             sizes = _sizes({"X": X}) or "the points"
             raise FloatingPointError(
                 f"answers of {type(self).__name__} leave the range of float64: {sizes}. Scale the features, and the "
                 "targets where they are large, before the fit."
             )
-        return found
+        return values
 
     return answer  # type: ignore[return-value]
 
@@ -107,7 +107,7 @@ __all__ = ["CallbackSupportMixin", "listening", "with_callbacks"]
 def listening(
     estimator: Any, X: Any, y: Any, metadata: dict[str, Any], tol: float | None = None
 ) -> Iterator[Listener | None]:
-    """Yield what a solver should report to, or None when nobody listens; tol is the estimator's unless given."""
+    """Yield the listener of a solver, or None if nobody listens; tol is the estimator's unless given."""
     with ExitStack() as stack:
         listeners: list[Listener] = []
         if estimator.verbose:
@@ -145,7 +145,7 @@ def _relay(estimator: Any, X: Any, y: Any, metadata: dict[str, Any]) -> Iterator
 
 @contextmanager
 def _bar(name: str, tol: float) -> Iterator[Listener]:
-    """A bar that is full when the logarithm of the gap has come all the way down to that of tol."""
+    """A progress bar on a logarithmic scale of gaps, full at tol."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 

@@ -222,7 +222,7 @@ def _squared_violation(alpha: np.ndarray, bound: np.ndarray, slack: np.ndarray) 
 
 
 def _at_bounds(alpha: np.ndarray, bound: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return alpha with what interior points leave next to a bound put on it, where the sample is on that side."""
+    """Return alpha with values that interior points leave near a bound put on it, if the sample is on that side."""
     with np.errstate(invalid="ignore", divide="ignore"):
         share = alpha / bound
     alpha = np.where(share < np.minimum(room, 0.5), 0.0, alpha)

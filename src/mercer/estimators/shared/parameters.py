@@ -147,7 +147,7 @@ class FromMatrices(Kernel):
         raise Untraceable("a Python function of two sets of points has no symbolic form")
 
     def matrix(self, left: Points, right: Points) -> np.ndarray:
-        """Return what one call of the function says."""
+        """Return the values of one call of the function."""
         values = self.f(left.data, right.data)
         values = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
         if values.shape != (len(left), len(right)):
@@ -225,7 +225,7 @@ def named_loss(loss: Any) -> Any:
 
 
 def is_loss(value: Any) -> bool:
-    """Return whether an object has what every loss and every penalty has: a value and a derivative."""
+    """Return whether an object has a value and a derivative, as every loss and every penalty has."""
     methods = (getattr(value, name, None) for name in ("value", "derivative"))
     return not isinstance(value, type) and all(map(callable, methods))
 
@@ -263,7 +263,7 @@ def whole(value: Any, low: int) -> bool:
 def with_parameters(cls: _Class) -> _Class:
     """Make the constructor of a class of estimators from its annotated parameters and those of its bases (a dataclass).
 
-    The constructor keeps what it is given and does nothing else, as scikit-learn asks. `_: KW_ONLY` stands before
+    The constructor keeps its arguments and does nothing else, as scikit-learn asks. `_: KW_ONLY` stands before
     parameters that are passed by name only; attributes that are no parameters are `ClassVar` or not annotated.
     """
     return dataclass(eq=False, repr=False)(cls)  # type: ignore[return-value]
@@ -271,7 +271,7 @@ def with_parameters(cls: _Class) -> _Class:
 
 @with_parameters
 class FitParameters:
-    """The parameters that support vector machines and models of a loss share: the kernel, and what a fit may take."""
+    """The common parameters of support vector machines and models of a loss: the kernel, and the limits of a fit."""
 
     _: KW_ONLY
     kernel: Any = "rbf"
@@ -294,7 +294,7 @@ FINITE_PRICE = (lambda v: positive(v) and v < math.inf, "a finite number > 0")
 
 
 def kernel_rule(names: tuple[str, ...], function: str = "a function of two sets of points") -> tuple[Any, str]:
-    """Return what a parameter `kernel` may be, with these names."""
+    """Return the rule of a parameter `kernel` with these names."""
     return (
         lambda v: v in names if isinstance(v, str) else isinstance(v, Kernel) or callable(v),
         f"a kernel object, {function}, or one of {', '.join(map(repr, names))}",
@@ -355,8 +355,8 @@ Unnecessary = dict[str, tuple[Any, str]]  # name: (scikit-learn's default, why n
 def warn_unnecessary(estimator: Any) -> None:
     """Warn of parameters of scikit-learn that were set although nothing here depends on them.
 
-    Those in `UNNECESSARY` for all estimators, and those that an estimator adds in `_unnecessary`; a parameter that it
-    has a rule for in `_rules` has a meaning there.
+    They stand in `UNNECESSARY` for all estimators, and in `_unnecessary` for one. A parameter with a rule in `_rules`
+    of an estimator has a meaning there.
     """
     for name, default, reason in _asked_of(estimator.__class__).unnecessary:
         value = getattr(estimator, name)
@@ -390,7 +390,7 @@ def _asked_of(cls: Any) -> _Asked:
 
 
 def warn_ignored(estimator: Any) -> None:
-    """Warn of parameters of named kernels that were set beside a kernel object or a function, which have their own."""
+    """Warn of parameters of named kernels beside a kernel object or a function: these have their own."""
     kernels = [v for v in (getattr(estimator, "kernel", None), getattr(estimator, "kernel_y", None)) if v is not None]
     if not kernels or any(isinstance(kernel, str) for kernel in kernels):
         return

@@ -13,7 +13,7 @@ from mercer.estimators.svm.fold import dealt
 
 _FLATTEST = 1e-3  # the least slope, in units of the values' deviation: a map that falls would turn the model round
 _NEWTON_STEPS = 100  # at most, far more than a convex loss of two numbers takes
-_DECREASE = 1e-10  # share of the loss by which the last step promises to lower it: it squares what is left
+_DECREASE = 1e-10  # of the loss: a step that promises to lower it by less is the last; it squares the error
 _SURE = 1e-7  # probabilities of pairs stay so far from 0 and 1, those of classes from 0
 _POWERS = (0.2, 5.0)  # between which the power of a law is searched
 _STEEPNESS = 10.0  # of laws of scores between -1 and 1, before their power is searched
@@ -35,7 +35,7 @@ def logistic_map(
     positive
         Whether each of them is one.
     weights
-        What each of them counts, beside the others; None for all the same.
+        The weight of each beside the others; None for all the same.
     counts
         Whether the weights are numbers of points, so that 2 everywhere is twice as much evidence.
 
@@ -73,27 +73,27 @@ def _evidence(weights: np.ndarray | None, counts: bool, n: int) -> np.ndarray:
 def _fitted(f: np.ndarray, target: np.ndarray, weight: np.ndarray, start: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Minimise the cross-entropy in (a, b), or in those that are free, by Newton's method with halved steps."""
     A = np.column_stack([f, np.ones(len(f))])
-    at = start
+    theta = start
 
     def loss(w: np.ndarray) -> float:
         z = A @ w
         return float(weight @ (np.logaddexp(0.0, z) - target * z))
 
-    now = loss(at)
+    value = loss(theta)
     for _ in range(_NEWTON_STEPS):
-        p = expit(A @ at)
+        p = expit(A @ theta)
         gradient = (A.T @ (weight * (p - target)))[free]
         curvature = (A.T * (weight * p * (1 - p))) @ A
         curvature = curvature[np.ix_(free, free)] + 1e-12 * len(f) * np.eye(int(free.sum()))
         step = np.zeros(2)
         step[free] = np.linalg.solve(curvature, gradient)
         fall, size = float(gradient @ step[free]), 1.0
-        if fall <= _DECREASE * max(1.0, now):
-            return at - step  # where steps are short, each squares what is left
-        while (new := loss(at - size * step)) > now - 1e-4 * size * fall and size > 1e-10:
+        if fall <= _DECREASE * max(1.0, value):
+            return theta - step  # short steps square the error
+        while (new := loss(theta - size * step)) > value - 1e-4 * size * fall and size > 1e-10:
             size /= 2
-        at, now = at - size * step, new
-    return at
+        theta, value = theta - size * step, new
+    return theta
 
 
 def pair_maps(
@@ -101,8 +101,9 @@ def pair_maps(
 ) -> dict[str, np.ndarray]:
     """Return the logistic map of every pair of classes, as arrays "slope" and "offset".
 
-    For more than two classes also "power", one number: coupled pairs, each of them drawn in by a count, are less sure
-    of a class than they have reason to be, and the law raised to this power is not (Guo et al. 2017).
+    For more than two classes also "power", one number. The targets of each pair are drawn in by a count, so that
+    coupled pairs are less sure of a class than they have reason to be. The law raised to this power is not (Guo et al.
+    2017).
 
     Parameters
     ----------
@@ -116,12 +117,12 @@ def pair_maps(
     weights, counts
         What each point counts, as for `logistic_map`.
     """
-    found = []
+    lines = []
     for p, (i, j) in enumerate(zip(*pair_index(count), strict=True)):
         here = np.isfinite(values[:, p]) & ((codes == i) | (codes == j))
         positive = codes[here] == (j if count == 2 else i)
-        found.append(logistic_map(values[here, p], positive, None if weights is None else weights[here], counts))
-    slope, offset = np.array(found).T
+        lines.append(logistic_map(values[here, p], positive, None if weights is None else weights[here], counts))
+    slope, offset = np.array(lines).T
     maps = {"slope": slope, "offset": offset}
     known = np.isfinite(values).all(axis=1)
     if count > 2 and known.any():
@@ -138,8 +139,8 @@ def _power(law: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     target[np.arange(len(law)), codes] = (n + 1.0) / (n + 2.0)
     logs = np.log(law / law.max(axis=1, keepdims=True))
     mean = float(weight @ np.sum(target * logs, axis=1))
-    found = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
-    return float(found.x)
+    optimum = minimize_scalar(lambda t: float(weight @ np.log(np.exp(t * logs).sum(axis=1))) - t * mean, bounds=_POWERS)
+    return float(optimum.x)
 
 
 def score_maps(
@@ -195,8 +196,8 @@ def cross_calibrated(
         law = np.empty((len(at), count))
         if len(cut) > 1:
             parts = [f[here] for here in cut], [at[here] for here in cut]
-            for here, found in zip(cut, cross_calibrated(*parts, codes, count, weights, counts), strict=True):
-                law[here] = found
+            for here, calibrated in zip(cut, cross_calibrated(*parts, codes, count, weights, counts), strict=True):
+                law[here] = calibrated
             return [law]
     laws = []
     every, f = np.concatenate(points), np.concatenate(values)
@@ -213,8 +214,8 @@ def probabilities(values: np.ndarray, maps: dict[str, Any], count: int) -> np.nd
 
     Where the maps are those of `score_maps`, the values are the scores of classes.
 
-    For more than two classes that law p is taken whose pairs p_i / (p_i + p_j) are nearest to what the maps say (Wu,
-    Lin and Weng 2004, their second method): p minimises the sum of (r_ji p_i - r_ij p_j)^2.
+    For more than two classes the pairs p_i / (p_i + p_j) of the law p are nearest to the r_ij of the maps (Wu, Lin and
+    Weng 2004, their second method): p minimises the sum of (r_ji p_i - r_ij p_j)^2.
 
     Examples
     --------

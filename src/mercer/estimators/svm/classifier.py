@@ -64,7 +64,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
         return part
 
     def _scale(self, solution: Solution, training: Training) -> float:
-        """Return what coefficients and offset are divided by so that f = +-1 on the margin."""
+        """Return the divisor of coefficients and offset with which f = +-1 on the margin."""
         return 1.0
 
     # -- fit --------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
             codes = codes[training.rows]
         pairs = Pairs(codes, len(self.classes_))
         n = self.shape_fit_[0]
-        found = []
+        claims = []
         for p, (statement, (at, b)) in enumerate(
             zip(self._statements(training, pairs, codes), self._pair_coefficients(), strict=True)
         ):
@@ -359,5 +359,5 @@ class PairwiseClassifier(ClassifierMixin, Labels, SupportVectorMachine):
             b = full[rows]
             offset = float(self.intercept_[p] * self._scales[p])
             half = float(self._scales[p]) if statement.terms.get("offset") == "split" else 0.0
-            found.append(self._recheck_one(training, statement, np.maximum(b, 0), np.maximum(-b, 0), offset, half))
-        return combined(found)
+            claims.append(self._recheck_one(training, statement, np.maximum(b, 0), np.maximum(-b, 0), offset, half))
+        return combined(claims)

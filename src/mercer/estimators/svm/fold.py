@@ -97,19 +97,19 @@ class Fit:
         self.image: np.ndarray | None = None  # sums of kernel functions at all points, where they are known
         starts: Start = start if start is not None else [None] * len(self.statements)
         after: Start = [None] * len(self.statements)
-        found: list[Solution | None] = [None] * len(self.statements)
+        solutions: list[Solution | None] = [None] * len(self.statements)
         if self.shared is not None and len(self.statements) == 1:
             done = self.shared.solve(self.at, self.statements[0].terms, self.control, starts[0])
             if done is not None:
-                found[0], self.image, after[0] = done
+                solutions[0], self.image, after[0] = done
         elif self.shared is not None:
-            found = [_known(s.terms, p) for s, p in zip(self.statements, starts, strict=True)]
-            left = [i for i, solution in enumerate(found) if solution is None]
+            solutions = [_known(s.terms, p) for s, p in zip(self.statements, starts, strict=True)]
+            left = [i for i, solution in enumerate(solutions) if solution is None]
             problems = [self._problem(self.shared.gram, self.statements[i], starts[i]) for i in left]
             if problems:
                 for i, solution in zip(left, together(self.shared.values, problems, self.control), strict=True):
-                    found[i] = solution
-        self.solutions = self._finish(found, starts)
+                    solutions[i] = solution
+        self.solutions = self._finish(solutions, starts)
         if after[0] is None:
             after = [_point(t.terms, s) for t, s in zip(self.statements, self.solutions, strict=True)]
         for statement, solution in zip(self.statements, self.solutions, strict=True):
@@ -125,9 +125,9 @@ class Fit:
         rows = self.at if statement.rows is None else self.at[statement.rows]
         return SVMDual(gram, rows=rows, **{**statement.terms, **_clipped(statement.terms, start, len(rows))})
 
-    def _finish(self, found: list[Solution | None], starts: list[Point | None]) -> list[Solution]:
-        """Solve what is left undone in the ordinary way."""
-        left = [i for i, s in enumerate(found) if s is None]
+    def _finish(self, solutions: list[Solution | None], starts: list[Point | None]) -> list[Solution]:
+        """Solve the remaining problems in the ordinary way."""
+        left = [i for i, s in enumerate(solutions) if s is None]
         if left:
             gram = Gram(self.kernel, self.data.points.take(self.at), budget=int(self.data.budget) // 4)
             problems = []
@@ -136,11 +136,11 @@ class Fit:
                 terms = {**statement.terms, **_clipped(statement.terms, starts[i], size, self.at)}
                 problems.append(SVMDual(gram, rows=statement.rows, classes=statement.classes, **terms))
             for i, solution in zip(left, solve(problems, self.control), strict=True):
-                found[i] = solution
+                solutions[i] = solution
                 claim = solution.certificate
                 if claim.stopped != Stop.CONVERGED:
                     warn_unfinished(claim.stopped, claim.relative_gap, self.control.tol)
-        return [s for s in found if s is not None]
+        return [s for s in solutions if s is not None]
 
     # -- values -----------------------------------------------------------------------------------------
 
@@ -244,10 +244,10 @@ def held_out_values(model: Any, training: Training, labels: np.ndarray, folds: n
     else:  # small, or so large that each solution uses all cores
         parts = [values(fold) for fold in every]
     count = len(model.classes_)
-    found = np.full((len(labels), count * (count - 1) // 2), np.nan)
+    held_out = np.full((len(labels), count * (count - 1) // 2), np.nan)
     for fold, part in zip(every, parts, strict=True):
-        found[folds == fold] = part
-    return found
+        held_out[folds == fold] = part
+    return held_out
 
 
 def _point(terms: dict[str, Any], solution: Solution) -> Point:
@@ -267,7 +267,7 @@ def _known(terms: dict[str, Any], start: Point | None) -> Solution | None:
 
 
 def _clipped(terms: dict[str, Any], start: Point | None, size: int, at: np.ndarray | None = None) -> dict[str, Any]:
-    """Return a solution for another C as a start, scaled so that it is in the box; nothing where there is none."""
+    """Return a solution for another C as a start, scaled into the box; nothing without one."""
     if start is None:
         return {}
     plus, minus = start.plus, start.minus

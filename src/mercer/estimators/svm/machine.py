@@ -102,7 +102,7 @@ class SupportVectorMachine(CallbackSupportMixin, FitParameters, KernelData):
         ]
 
     def _warn_unfinished(self, training: Training, data: Any, target: Any = None) -> None:
-        """Warn, with the cause as far as it can be seen, if a problem was left before its end or has no minimum."""
+        """Warn if a problem was left before its end or has no minimum; say the cause where it shows."""
         if all(c.finished for c in self._certificates):
             if why := next((c.stationary for c in self._certificates if c.stationary), ""):
                 warn_stationary(training.kernel, why)
@@ -363,17 +363,17 @@ def _inside(coefficients: np.ndarray, bound: np.ndarray) -> bool:
     return bool(((coefficients > 0) & (coefficients < bound)).any())
 
 
-def _flat(places: np.ndarray, weights: np.ndarray, slope: float, found: float) -> float:
-    """Return the middle of the flat piece of a convex function, or `found` where there is none.
+def _flat(places: np.ndarray, weights: np.ndarray, slope: float, minimiser: float) -> float:
+    """Return the middle of the flat piece of a convex function, or `minimiser` where there is none.
 
     Its slope is `slope` on the far left and grows by `weights` at `places`.
     """
     order = np.argsort(places)
     order = order[weights[order] > 0]
     if not len(order):  # bounds so small that they are 0
-        return found
+        return minimiser
     course = slope + np.cumsum(weights[order])
     at = int(np.argmin(np.abs(course)))
     if abs(course[at]) > _FLAT_SLOPE * float(weights.sum()) or at + 1 >= len(order):
-        return found
+        return minimiser
     return float(places[order[at]] + places[order[at + 1]]) / 2

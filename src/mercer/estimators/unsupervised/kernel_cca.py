@@ -38,9 +38,9 @@ class ViewModel(Images):
         self._chosen = None
         super()._keep_data(data, kernel)
 
-    def _keep_functions(self, found: View, coefficients: np.ndarray) -> None:
-        self._A, self._b = found.B @ coefficients, found.b @ coefficients
-        self._chosen = found.centres
+    def _keep_functions(self, side: View, coefficients: np.ndarray) -> None:
+        self._A, self._b = side.B @ coefficients, side.b @ coefficients
+        self._chosen = side.centres
         self._prepare()
 
     def _prepare(self) -> None:

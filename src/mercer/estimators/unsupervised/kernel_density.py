@@ -50,8 +50,8 @@ class KernelDensity(DensityMixin, BaseEstimator):
         "gaussian", "exponential", "laplacian", or a kernel that has an integral: `RBF`, `Laplacian`, `Matern` of
         nu = 0.5 ("exponential"), 1.5 and 2.5, `Wendland`, `RationalQuadratic` of alpha > d / 2, `Cauchy` on one
         feature. Its scale is that of the window, or "auto" to leave it to `bandwidth`. Also scikit-learn's "tophat",
-        "epanechnikov", "linear" and "cosine", windows of radius `bandwidth`: not positive semidefinite in general,
-        which a window need not be, so that the density is no function of a space H.
+        "epanechnikov", "linear" and "cosine", windows of radius `bandwidth`: not positive semidefinite in general.
+        A window need not be; but then the density is no function of a space H.
     metric
         Of scikit-learn's kernels by name: "euclidean", "manhattan", "chebyshev", or "minkowski" with p = 2, 1 or inf in
         `metric_params` (2 unless given). The integral is 1 in each of them.
@@ -166,16 +166,16 @@ class KernelDensity(DensityMixin, BaseEstimator):
     def _checked_metric(self) -> str:
         params = dict(self.metric_params or {})
         if self.metric in ("minkowski", "p"):
-            found = _ORDERS.get(params.pop("p", 2))
+            metric = _ORDERS.get(params.pop("p", 2))
         else:
-            found = _METRICS.get(self.metric)
-        if found is None or params:
+            metric = _METRICS.get(self.metric)
+        if metric is None or params:
             raise ValueError(
                 f"invalid metric: metric={self.metric!r} with metric_params={self.metric_params!r}; KernelDensity "
                 "knows the integrals of windows in 'euclidean', 'manhattan' and 'chebyshev', and 'minkowski' with "
                 "p = 2, 1 or inf."
             )
-        return found
+        return metric
 
     # -- the bandwidth ----------------------------------------------------------------------------------
 
@@ -190,9 +190,9 @@ class KernelDensity(DensityMixin, BaseEstimator):
                 raise ValueError(
                     f"both bandwidth={rule!r} and the scale of {kernel!r} are given; leave one of them out."
                 )
-            found = kernel.resolve(self._data)
-            window(found, width)
-            return found
+            scaled = kernel.resolve(self._data)
+            window(scaled, width)
+            return scaled
         window(_with_scale(kernel, 1.0), width)  # says what has no integral
         if rule is None:
             rule = "scott"
@@ -219,8 +219,8 @@ class KernelDensity(DensityMixin, BaseEstimator):
         w = np.exp(self._log_weights)
 
         def loss(log_factor: float) -> float:
-            found = window(_with_scale(kernel, scales * math.exp(log_factor)), width)
-            total = float(w @ log_left_out(found, self._data, self._log_weights))
+            scaled = window(_with_scale(kernel, scales * math.exp(log_factor)), width)
+            total = float(w @ log_left_out(scaled, self._data, self._log_weights))
             return -total if math.isfinite(total) else math.inf
 
         steps = np.log(_FACTORS)
@@ -240,8 +240,8 @@ class KernelDensity(DensityMixin, BaseEstimator):
             )
             return float(_FACTORS[0])
         bounds = steps[best - 1], steps[min(best + 1, len(steps) - 1)]
-        found = minimize_scalar(lambda s: min(loss(s), 1e300), bounds=bounds, method="bounded", options={"xatol": 1e-3})
-        return math.exp(found.x if found.fun <= losses[best] else steps[best])
+        least = minimize_scalar(lambda s: min(loss(s), 1e300), bounds=bounds, method="bounded", options={"xatol": 1e-3})
+        return math.exp(least.x if least.fun <= losses[best] else steps[best])
 
     # -- the density ------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ _INITS = ("k-means++", "random")
 
 @with_parameters
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Images):
-    r"""Clusters of points that are near each other in H, whose shape in the space of the data may be any.
+    r"""Clusters of points that are near each other in H; in the space of the data they may have any shape.
 
     .. math:: \min_{c_1, \dots, c_n} \; \sum_i w_i \|\phi(x_i) - m_{c_i}\|_H^2, \qquad
               m_c = \frac{\sum_{i \in c} w_i \phi(x_i)}{\sum_{i \in c} w_i}
@@ -170,11 +170,11 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             distances[training.rows] = best.distances
             self._complete(data, distances)
         self.inertia_, self.n_iter_ = best.inertia, best.steps
-        found = len(np.unique(best.labels))
-        if found < k:
+        clusters = len(np.unique(best.labels))
+        if clusters < k:
             warn(
-                f"{found} clusters were found where n_clusters={k}: the samples have no more than that many different "
-                "images in H. Ask for fewer clusters.",
+                f"{clusters} clusters were found where n_clusters={k}: the samples have no more than that many "
+                "different images in H. Ask for fewer clusters.",
                 ConvergenceWarning,
             )
         elif not best.converged and best.steps == self.max_iter:
@@ -192,20 +192,20 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         best = None
         for _ in range(starts if isinstance(self.n_init, str) else int(self.n_init)):
             if callable(self.init):
-                found = self._from(self.init(training.points.data, lloyd.k, random_state=rng), lloyd, training)
+                clusters = self._from(self.init(training.points.data, lloyd.k, random_state=rng), lloyd, training)
             elif self.init == "random":
                 w = lloyd.weights
                 seeds = rng.choice(lloyd.n, size=lloyd.k, replace=False, p=w / w.sum())
-                found = lloyd.run(seeds, self.max_iter, self.tol)
+                clusters = lloyd.run(seeds, self.max_iter, self.tol)
             else:
-                found = lloyd.run(lloyd.plus_plus(rng), self.max_iter, self.tol)
-            if best is None or found.inertia < best.inertia:
-                best = found
+                clusters = lloyd.run(lloyd.plus_plus(rng), self.max_iter, self.tol)
+            if best is None or clusters.inertia < best.inertia:
+                best = clusters
         assert best is not None
         return best
 
     def _from(self, init: Any, lloyd: Lloyd, training: Training) -> Clusters:
-        """Return what comes of the first centres that a user has named."""
+        """Return the clusters from first centres that the user has named."""
         if self._kind == "vectors" and np.ndim(init) == 2:
             centres = Points(check_array(init, dtype=np.float64), "init")
             if len(centres) != lloyd.k or centres.width != training.points.width:

@@ -38,7 +38,7 @@ from mercer.rkhs.functions.preimage import METHODS, dense_rows, preimages
 # the kernel is not positive semidefinite.
 _NULL, _INDEFINITE = 1e-12, 1e-5
 _EPS = float(np.finfo(float).eps)
-_ROUGH = 2000  # points beyond which float32 values serve for sums over all of them, which are good to a few 1e-7 then
+_ROUGH = 2000  # points beyond which float32 values serve for sums over all: these are good to a few 1e-7
 _BATCH = 2**24  # numbers of coefficients that preimages hold at a time
 
 
@@ -353,7 +353,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Images):
 
 
 def _row_sums(gram: Gram) -> np.ndarray:
-    """Return K 1; of many points from float32 values where these are known to be good, whose errors cancel."""
+    """Return K 1; for many points from float32 values, if these are known to be good: their errors cancel."""
     matrix = KernelMatrix(gram)
     ones = np.ones((gram.shape[0], 1))
     return matrix(ones, matrix.single and len(ones) > _ROUGH)[:, 0]

@@ -228,13 +228,13 @@ def as_law(law: Any, dim: int, *, n_samples: int = 4096, random_state: Seed = 0)
     """
     dim = check_dim(dim)
     if isinstance(law, SpectralLaw):
-        found = law
+        spectral = law
     elif is_frozen(law) or isinstance(law, (stats.rv_continuous, stats.rv_discrete)):
         return IndependentLaw(dim, law)
     elif isinstance(law, type(stats.multivariate_normal())):
-        found = _elliptical(law.mean, law.cov, np.inf)
+        spectral = _elliptical(law.mean, law.cov, np.inf)
     elif isinstance(law, type(stats.multivariate_t())):
-        found = _elliptical(law.loc, law.shape, float(law.df))
+        spectral = _elliptical(law.loc, law.shape, float(law.df))
     elif isinstance(law, (type(stats.multivariate_normal), type(stats.multivariate_t))):
         raise TypeError(
             f"{type(law).__name__.removesuffix('_gen')} is not frozen: call it with its parameters, as in "
@@ -248,11 +248,11 @@ def as_law(law: Any, dim: int, *, n_samples: int = 4096, random_state: Seed = 0)
             "scipy.stats.cauchy(), a law of mercer.features, or a sampler(n, rng) that returns frequencies of shape "
             "(n, dim)."
         )
-    if found.dim != dim:
+    if spectral.dim != dim:
         raise ValueError(
-            f"The spectral law {found.name!r} lives in dimension {found.dim}, but the points have {dim} features."
+            f"The spectral law {spectral.name!r} lives in dimension {spectral.dim}, but the points have {dim} features."
         )
-    return found
+    return spectral
 
 
 def _elliptical(mean: Floats, shape: Floats, df: float) -> SpectralLaw:

@@ -124,14 +124,14 @@ class GaussianScaleMixture(SpectralLaw):
         with np.errstate(under="ignore", over="ignore"):
             if self.mixing is None:
                 return np.asarray(np.exp(-0.5 * r2))
-            found = parameters(self.mixing)
-            kind, loc, scale = type(self.mixing.dist), found["loc"], found["scale"]
+            params = parameters(self.mixing)
+            kind, loc, scale = type(self.mixing.dist), params["loc"], params["scale"]
             # exp(-inf * 0) would be NaN, so that the shift of tau is left out where there is none.
             shift = np.exp(-0.5 * loc * r2) if loc else 1.0
             if kind is type(stats.gamma):
-                return np.asarray(shift * np.exp(-found["a"] * np.log1p(0.5 * scale * r2)))
+                return np.asarray(shift * np.exp(-params["a"] * np.log1p(0.5 * scale * r2)))
             if kind is type(stats.invgamma):
-                return shift * matern(np.sqrt(r2) * np.sqrt(scale / found["a"]), found["a"])
+                return shift * matern(np.sqrt(r2) * np.sqrt(scale / params["a"]), params["a"])
             total = np.zeros_like(r2)
             for tau, weight in zip(*quantile_rule(self.mixing, self.N_POINTS), strict=True):
                 total += weight * np.exp(-0.5 * tau * np.minimum(r2, 1e300))

@@ -107,10 +107,10 @@ class IndependentLaw(SpectralLaw):
         with np.errstate(over="ignore", under="ignore"):
             if type(self.law.dist) not in _CLOSED_FORMS:
                 return self._coordinate_by_points(t)
-            found = parameters(self.law)
-            loc, scale = found.pop("loc"), found.pop("scale")
+            params = parameters(self.law)
+            loc, scale = params.pop("loc"), params.pop("scale")
             centre, phi = _CLOSED_FORMS[type(self.law.dist)]
-            value = phi(scale * t, **found)
+            value = phi(scale * t, **params)
             middle = loc + centre * scale
             return np.asarray(value * np.cos(middle * t) if middle else value)
 
@@ -126,8 +126,8 @@ class IndependentLaw(SpectralLaw):
     def _is_symmetric(self) -> bool:
         if type(self.law.dist) not in _CLOSED_FORMS:
             return False
-        found = parameters(self.law)
-        return bool(found["loc"] + _CLOSED_FORMS[type(self.law.dist)][0] * found["scale"] == 0)
+        params = parameters(self.law)
+        return bool(params["loc"] + _CLOSED_FORMS[type(self.law.dist)][0] * params["scale"] == 0)
 
     def _parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "law": self.law, "scale": self.scale}

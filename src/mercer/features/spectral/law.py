@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 Sampler = Callable[[int, np.random.Generator], ArrayLike]
 Seed = int | np.random.RandomState | np.random.Generator | None
 
+# Half of the least positive uniform that generators draw, and the largest float64 below 1.
 _SMALLEST_UNIFORM = 2.0**-54
 _LARGEST_UNIFORM = 1.0 - 2.0**-53
 
@@ -279,8 +280,8 @@ def parameters(law: Any) -> dict[str, Any]:
     """Shapes, loc and scale of a frozen law, by name, defaults filled in."""
     shapes = [name.strip() for name in (law.dist.shapes or "").split(",") if name.strip()]
     named = dict(zip([*shapes, "loc", "scale"], law.args, strict=False))
-    found = {"loc": 0.0, "scale": 1.0} | named | law.kwds
-    return {key: found[key] for key in [*shapes, "loc", "scale"]}
+    values = {"loc": 0.0, "scale": 1.0} | named | law.kwds
+    return {key: values[key] for key in [*shapes, "loc", "scale"]}
 
 
 def describe(law: Any) -> str:

@@ -1,4 +1,4 @@
-"""The continuous parameters of a kernel as one list of numbers; the kernel, and derivatives, as they are changed."""
+"""The continuous parameters of a kernel as one list of numbers, and derivatives in them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ K = TypeVar("K", bound=Kernel)
 T = TypeVar("T")
 
 STEP = 1e-5  # of a parameter or of the spread of a feature: the errors of truncation and of rounding are both small
+# Steps and weights of differences whose error is of the fourth order in the step.
 _CENTRAL = ((1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12))
 _FORWARD = ((0, -25 / 12), (1, 48 / 12), (2, -36 / 12), (3, 16 / 12), (4, -3 / 12))
 
@@ -45,9 +46,9 @@ class Parameter:
 def parameters(kernel: Kernel) -> list[Parameter]:
     """Return the continuous parameters of a kernel and of its parts, in the order of their fields.
 
-    They are the numbers in fields annotated as float (or as a list of them), except what chooses the formula, such as
-    nu of Matern; a class names those in `_fixed`. Whole numbers (a degree, a power) and functions have no derivative
-    and are not listed, and neither is what waits for data until it is resolved.
+    They are the numbers in fields annotated as float (or as a list of them). Those that choose the formula, such as nu
+    of Matern, do not count; a class names them in `_fixed`. Whole numbers (a degree, a power) and functions have no
+    derivative and are not listed. Parameters that wait for data are listed once they are resolved.
 
     Examples
     --------
@@ -56,14 +57,14 @@ def parameters(kernel: Kernel) -> list[Parameter]:
     >>> [(str(p), p.value) for p in parameters(2.0 * RBF(scale=[1.0, 3.0]) + Constant(0.5))]
     [('left__factor', 2.0), ('left__base__scale[0]', 1.0), ('left__base__scale[1]', 3.0), ('right__value', 0.5)]
     """
-    found = []
+    entries = []
     for prefix, part, name in _places(kernel):
         value = getattr(part, name)
         if isinstance(value, numbers.Real):
-            found.append(Parameter(prefix + name, None, float(value)))
+            entries.append(Parameter(prefix + name, None, float(value)))
         else:
-            found += [Parameter(prefix + name, i, float(v)) for i, v in enumerate(_flat(value))]
-    return found
+            entries += [Parameter(prefix + name, i, float(v)) for i, v in enumerate(_flat(value))]
+    return entries
 
 
 def with_parameters(kernel: K, values: Sequence[Any] | np.ndarray) -> K:

@@ -1,4 +1,4 @@
-"""Derivatives of a kernel in its parameters, contracted with a matrix: what the gradient of a likelihood needs."""
+"""Derivatives of a kernel in its parameters, contracted with a matrix, for gradients of a likelihood."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def parameter_gradient(kernel: Kernel, X: Any, W: Any) -> np.ndarray:
 
     .. math:: g_p = \sum_{ij} W_{ij} \frac{\partial k(x_i, x_j)}{\partial \theta_p}
 
-    The kernel's formula is differentiated, so the derivatives are exact to rounding. Parameters that enter by a map of
-    points (a period, the diagonal of a normalized kernel) are followed by differences of that map alone; what symbols
-    cannot follow at all (a Python function, a Bessel function) by differences of the values: good to about 1e-9. The
-    work is done in tiles of the upper triangle and needs a few tens of megabytes whatever n is.
+    The kernel's formula is differentiated, so the derivatives are exact to rounding. Where a parameter enters by a map
+    of points (a period, the diagonal of a normalized kernel), differences of that map alone are taken. Where it
+    enters a function that symbols cannot follow (one of Python, of Bessel), those of the values: good to about 1e-9.
+    The work is done in tiles of the upper triangle and needs a few tens of megabytes whatever n is.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _weights(W: Any, n: int) -> np.ndarray:
 
 
 def terms(kernel: Kernel) -> Iterator[Kernel]:
-    """Yield the terms of a sum: what symbols cannot follow in one of them does not concern the others."""
+    """Yield the terms of a sum: symbols follow each of them that they can, whatever the others."""
     if isinstance(kernel, Sum):
         yield from terms(kernel.left)
         yield from terms(kernel.right)
@@ -307,5 +307,5 @@ def _share(*slopes: Shares) -> Callable[[np.ndarray], Shares]:
 
 
 def _inner(factor: float, moves: dict[int, np.ndarray]) -> Callable[[np.ndarray], Shares]:
-    """Return what turns sums into contributions: their inner product with the move of each parameter."""
+    """Return the function from sums to contributions: their inner product with the move of each parameter."""
     return lambda sums: {p: factor * float(np.vdot(sums, move)) for p, move in moves.items()}

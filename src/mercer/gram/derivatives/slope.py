@@ -37,9 +37,9 @@ def gradient(kernel: Kernel, X: Any, Z: Any, a: Any) -> np.ndarray:
     .. math:: \nabla f(x) = \sum_j a_j \nabla_x k(x, z_j)
 
     The kernel's formula is differentiated, so the values are exact to rounding, also through columns, circles and
-    directions. Maps and factors given as Python functions are followed by differences of these alone, kernels that
-    symbols cannot follow (a Python function, a Bessel function) by differences of the values; with steps of 1e-5 of
-    the spread of a feature they are good to about 1e-8, unless the kernel varies much faster than the points do.
+    directions. For maps and factors given as Python functions, differences of these alone are taken; for kernels that
+    symbols cannot follow (a Python function, a Bessel function), differences of the values. With steps of 1e-5 of the
+    spread of a feature they are good to about 1e-8, unless the kernel varies much faster than the points do.
 
     Where x is a centre, a kernel with a kink there (Matern of smoothness 1/2, Wendland of smoothness 0) contributes 0,
     the mean over all directions; so does a sum of absolute differences (Laplacian) in the coordinates that x shares
@@ -279,7 +279,7 @@ def statistic(
 
 
 def _by_products(sign: int, u: np.ndarray, v: Any, a: np.ndarray, rate: np.ndarray, out: np.ndarray) -> Part:
-    """Return what takes the gradients of <u, v> (sign 0) or |u +- v|^2 from matrix products.
+    """Return the function that adds up the gradients of <u, v> (sign 0) or |u +- v|^2, by matrix products.
 
     The coefficients are multiplied with the smaller factor, the values or the centres (sparse ones stay as they are),
     for as many functions at once as take no more room than a full tile.
@@ -307,15 +307,15 @@ def _by_products(sign: int, u: np.ndarray, v: Any, a: np.ndarray, rate: np.ndarr
 def _poles_by_differences(
     products: Part, u: np.ndarray, v: np.ndarray, scale: np.ndarray, a: np.ndarray, rate: np.ndarray, out: np.ndarray
 ) -> Part:
-    """Return what hands all pairs to products but those at which the derivative is very large: near its pole.
+    """Return the function that hands all pairs to products, except those near the pole of the derivative.
 
-    There the points are so close that sums of G_ij (u_i - v_j) cancel; they are few, and summed difference by
+    Near it the points are so close that sums of G_ij (u_i - v_j) cancel. Such pairs are few, and summed difference by
     difference.
     """
 
     def add(tile: np.ndarray, rows: slice, cols: slice) -> None:
-        # The median of a sample will do: either sum is right for any pair, and about half of all values are as large as
-        # this median, beside which those below the limit lose the digits that _POLE allows and no more. The step is
+        # The median of a sample will do, as either sum is right for any pair. About half of all values are as large as
+        # this median; beside them, values below the limit lose the digits that _POLE allows and no more. The step is
         # odd, as centres on a grid repeat after even ones.
         limit = _POLE * np.median(np.abs(tile.ravel()[:: tile.size // _SAMPLE | 1]))
         if max(tile.max(), -tile.min()) <= limit:
@@ -334,8 +334,8 @@ def _poles_by_differences(
 def _harmless(leaf: StatLeaf, derivative: Any, u: np.ndarray, v: Any, centre: np.ndarray, scale: np.ndarray) -> bool:
     """Return whether sums of G_ij (u_i - v_j) may be taken as differences of sums.
 
-    The error is a unit of the last place of the coordinates about the centre, times G; what counts is their size in
-    units of the distance over which G varies.
+    The error is a unit of the last place of the coordinates about the centre, times G. It is harmless if these
+    are small in units of the distance over which G varies.
     """
     if not sparse.issparse(v) and len(u) * v.shape[0] * u.shape[1] <= _FEWEST_DIFFERENCES:
         return False

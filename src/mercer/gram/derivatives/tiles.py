@@ -1,4 +1,4 @@
-"""Sums over all pairs of points, taken tile by tile of the upper triangle: what derivatives in parameters are made of.
+"""Sums over all pairs of points, tile by tile of the upper triangle: the parts of derivatives in parameters.
 
 With G_ij = W_ij f(x_i, x_j) for a symmetric matrix W and a formula f, a task asks for the sum of all G_ij, for products
 G V, or for sums of G_ij |v_ik - v_jk|^p over the pairs for each column k. All tasks of one sweep share the tiles of W.
@@ -42,7 +42,7 @@ class Task(ABC):
 
     @abstractmethod
     def add(self, total: np.ndarray, W: np.ndarray, rows: slice, cols: slice) -> None:
-        """Add what a tile and, if it is none of the diagonal, its mirror image contribute."""
+        """Add the contribution of a tile and, off the diagonal, of its mirror image."""
 
 
 @dataclass(eq=False)
@@ -90,8 +90,8 @@ class Margins(Task):
 class Spreads(Task):
     """The sums over all pairs of G_ij (v_ik - v_jk)^2 for each column k, by matrix products.
 
-    Where f has `poles`, as the derivative of a root has at 0, pairs at which it is exceptionally large are taken one by
-    one: the rounding of their products would drown the rest.
+    The derivative of a root has a pole at 0. Where f has `poles`, pairs with exceptionally large values are taken one
+    by one: the rounding of their products would drown the rest.
     """
 
     vectors: Any

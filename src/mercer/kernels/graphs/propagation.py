@@ -81,9 +81,9 @@ class Binned:
 
     def __call__(self, points: Points) -> Any:
         union = united(points)
-        found = [names(bins) for draw in range(self.draws) for bins in self._rounds(union, draw)]
-        values = np.full(len(found) * int(union.starts[-1]), self.draws**-0.5)
-        return bags(np.column_stack(found).ravel(), union.starts * len(found), values)
+        columns = [names(bins) for draw in range(self.draws) for bins in self._rounds(union, draw)]
+        values = np.full(len(columns) * int(union.starts[-1]), self.draws**-0.5)
+        return bags(np.column_stack(columns).ravel(), union.starts * len(columns), values)
 
     def _rounds(self, union: Union, draw: int) -> list[np.ndarray]:
         """Return the bins of all nodes in rounds 0 to h under one hash function."""
@@ -93,15 +93,15 @@ class Binned:
         along = [_cauchy(mixed(union.labels ^ salt))]
         if self.attributes:
             along.append(union.attributes @ rng.normal(size=union.attributes.shape[1]))
-        found = []
+        rounds = []
         for t in range(self.h + 1):
             bins = np.full(len(along[0]), draw * (self.h + 1) + t, dtype=np.uint64)
             for side, values in enumerate(along):
                 cell = np.floor((values + offsets[t, side]) / self.width) + 0.0  # which turns -0 into 0
                 bins = paired(bins, cell.view(np.uint64))
-            found.append(bins)
+            rounds.append(bins)
             along = [union.mean @ values for values in along]
-        return found
+        return rounds
 
 
 def _cauchy(hashes: np.ndarray) -> np.ndarray:
@@ -193,12 +193,12 @@ class Quantiles:
         lines /= np.linalg.norm(lines, axis=1, keepdims=True)
         along = nodes @ lines.T
         share = (np.arange(self.quantiles) + 0.5) / self.quantiles
-        found = np.zeros((len(union), self.quantiles, self.directions))
+        values = np.zeros((len(union), self.quantiles, self.directions))
         for i, (start, end) in enumerate(zip(union.starts, union.starts[1:])):
             if end > start:
                 rank = np.minimum((share * (end - start)).astype(np.int64), end - start - 1)
-                found[i] = np.sort(along[start:end], axis=0)[rank]
-        quantiles = found.reshape(len(union), -1) / (self.quantiles * self.directions)
+                values[i] = np.sort(along[start:end], axis=0)[rank]
+        quantiles = values.reshape(len(union), -1) / (self.quantiles * self.directions)
         # Columns of zeros, by whose number graphs with more or fewer attributes are told apart.
         return np.concatenate([quantiles, np.zeros((len(union), nodes.shape[1]))], axis=1)
 

@@ -77,11 +77,11 @@ class Paths:
         arcs = union.arcs
         longest = None if self.longest is None else round(min(self.longest, 9e9) * (_UNITS if self.weighted else 1))
         lengths = _lengths(union, points)[arcs.edge] if self.weighted else None
-        found = path_counts(union.starts, arcs.starts, arcs.target, label, longest, lengths)
-        offset = first[found.graph]
-        ends = paired(hashes[offset + found.start], hashes[offset + found.end])
-        starts = np.searchsorted(found.graph, np.arange(len(union) + 1))
-        return bags(names(paired(ends, found.length.view(np.uint64))), starts, found.number)
+        paths = path_counts(union.starts, arcs.starts, arcs.target, label, longest, lengths)
+        offset = first[paths.graph]
+        ends = paired(hashes[offset + paths.start], hashes[offset + paths.end])
+        starts = np.searchsorted(paths.graph, np.arange(len(union) + 1))
+        return bags(names(paired(ends, paths.length.view(np.uint64))), starts, paths.number)
 
 
 def _numbered(union: Union) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -155,12 +155,12 @@ def colours(union: Union, h: int, edge_labels: bool = False) -> list[np.ndarray]
 def _of_edges(union: Union, rounds: list[np.ndarray]) -> list[np.ndarray]:
     """Return the colours of all edges: of their ends, in order where they are directed, and of their labels."""
     a, b = union.edges.T
-    found = []
+    edge_colours = []
     for colour in rounds:
         with np.errstate(over="ignore"):
             ends = np.where(union.directed, paired(colour[a], colour[b]), mixed(colour[a]) + mixed(colour[b]))
-        found.append(paired(ends, union.edge_labels))
-    return found
+        edge_colours.append(paired(ends, union.edge_labels))
+    return edge_colours
 
 
 def _by_graph(rounds: list[np.ndarray], starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -103,12 +103,12 @@ def categories(points: Points) -> Any:
         rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
         kind = np.isnan(rows) + 2 * np.isposinf(rows) + 3 * np.isneginf(rows)  # 0 for a number; in columns of its own
         return np.hstack([np.where(kind == 0, rows, 0), kind.astype(rows.dtype)])
-    found = np.empty(len(points), dtype=object)
+    objects = np.empty(len(points), dtype=object)
     for i, row in enumerate(rows):
         row = row.tolist() if isinstance(row, np.ndarray) else row
         many = isinstance(row, list | tuple)
-        found[i] = tuple(None if _missing(cell) else cell for cell in row) if many else None if _missing(row) else row
-    return found
+        objects[i] = tuple(None if _missing(cell) else cell for cell in row) if many else None if _missing(row) else row
+    return objects
 
 
 def _missing(value: Any) -> bool:

@@ -109,14 +109,14 @@ class FromDissimilarity(Kernel):
         """Return d(x, z)."""
         if not callable(self.distance):
             return pair.lookup(np.asarray(self.distance, dtype=np.float64))
-        found = pair.call(self.distance)
-        if (found < 0).any():
+        distances = pair.call(self.distance)
+        if (distances < 0).any():
             name = getattr(self.distance, "__qualname__", repr(self.distance))
             raise ValueError(
-                f"the distance {name} returned {found.min():.6g}; dissimilarities are >= 0: mend the function, or use "
-                "FromFunction for a similarity."
+                f"the distance {name} returned {distances.min():.6g}; dissimilarities are >= 0: mend the function, or "
+                "use FromFunction for a similarity."
             )
-        return found
+        return distances
 
     def _proof(self) -> Proof:
         what = "d" if self.kind == "exp" else "d^2"

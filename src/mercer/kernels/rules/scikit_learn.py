@@ -69,10 +69,10 @@ def translated(kernel: Any) -> Translation | None:
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-    >>> found = translated(ConstantKernel(2.0) * RBF(5.0, "fixed") + WhiteKernel(0.1))
-    >>> found.kernel, found.noise.value
+    >>> translation = translated(ConstantKernel(2.0) * RBF(5.0, "fixed") + WhiteKernel(0.1))
+    >>> translation.kernel, translation.noise.value
     (Constant(value=2.0) * RBF(scale=5.0), 0.1)
-    >>> found.bounds
+    >>> translation.bounds
     {'left__value': (1e-05, 100000.0), 'right__scale': (5.0, 5.0)}
     """
     module = sys.modules.get(_MODULE)  # who has such a kernel has loaded it
@@ -100,15 +100,15 @@ def as_kernel(value: Any, name: str = "kernel") -> Any:
     if isinstance(value, Kernel | str):
         return value
     refuse_class(value, name)
-    found = translated(value)
-    if found is None:
+    translation = translated(value)
+    if translation is None:
         return value
-    if found.noise is not None or found.kernel is None:
+    if translation.noise is not None or translation.kernel is None:
         raise ValueError(
             f"{name}={value!r} has a WhiteKernel, which is noise and no similarity: leave it out. KernelRidge has "
             "alpha for it, SVC has C; GaussianProcessRegressor makes it the noise."
         )
-    return found.kernel
+    return translation.kernel
 
 
 def refuse_class(value: Any, name: str = "kernel") -> None:
@@ -234,9 +234,9 @@ def _power(k: Any) -> Translation:
 
 
 def _required(k: Any) -> Translation:
-    found = translated(k)
-    assert found is not None, k
-    return found
+    translation = translated(k)
+    assert translation is not None, k
+    return translation
 
 
 _RULES: dict[str, Callable[[Any], Translation]] = {

@@ -113,29 +113,29 @@ class GappedCounts:
 
     def __call__(self, points: Points) -> Any:
         strings = points.through(letters)
-        found = self._counts(strings)
+        counts = self._counts(strings)
         if not self.both:
-            return found
-        return (found + self._counts(strings.through(reverse_complement))) * 0.5**0.5
+            return counts
+        return (counts + self._counts(strings.through(reverse_complement))) * 0.5**0.5
 
     def _counts(self, strings: Points) -> Any:
-        given: Sequences = strings.data
-        windows = np.maximum(given.lengths - self.length + 1, 0)
+        sequences: Sequences = strings.data
+        windows = np.maximum(sequences.lengths - self.length + 1, 0)
         starts = np.concatenate([[0], np.cumsum(windows)])
         masks = list(combinations(range(self.length), self.length - self.gaps))
         Budget().require(
             int(starts[-1]) * len(masks) * _BYTES,
-            f"the {count(int(starts[-1]) * len(masks), 'feature')} of {count(len(given), 'string')}",
+            f"the {count(int(starts[-1]) * len(masks), 'feature')} of {count(len(sequences), 'string')}",
             "use the kernel itself, which needs no features, or fewer gaps.",
         )
-        places = np.repeat(given.starts[:-1] - starts[:-1], windows) + np.arange(starts[-1])
-        kind = mixed(np.array([given.kind == "bytes"], np.uint64))
+        places = np.repeat(sequences.starts[:-1] - starts[:-1], windows) + np.arange(starts[-1])
+        kind = mixed(np.array([sequences.kind == "bytes"], np.uint64))
         out = np.empty((len(places), len(masks)), np.int64)
         for first in range(0, len(places), _WINDOWS):
             part = places[first : first + _WINDOWS]
             # The hash of some letters at some places is the sum of one number for each (Zobrist, 1970).
             each = [
-                paired(given.letters[part + p].astype(np.int64).view(np.uint64), np.array(p, np.uint64))
+                paired(sequences.letters[part + p].astype(np.int64).view(np.uint64), np.array(p, np.uint64))
                 for p in range(self.length)
             ]
             for j, kept in enumerate(masks):
@@ -249,11 +249,11 @@ class Spelled:
     alphabet: int
 
     def __call__(self, points: Points) -> Sequences:
-        found: Sequences = points.through(letters).data
-        size = len(np.unique(found.letters))
+        sequences: Sequences = points.through(letters).data
+        size = len(np.unique(sequences.letters))
         if size > self.alphabet:
             raise ValueError(
                 f"{points.name} has {size} different letters, more than the {self.alphabet} of the kernel's alphabet; "
                 f"pass Mismatch(..., alphabet={size}), or fold cases and rare letters."
             )
-        return found
+        return sequences

@@ -169,17 +169,17 @@ class NGrams:
     lowercase: bool
 
     def __call__(self, points: Points) -> Any:
-        found = texts(points)
+        documents = texts(points)
         if self.lowercase:
-            found = [text.lower() for text in found]
-        sequences = _words(found) if self.words else letters(Points(found, points.name))
+            documents = [text.lower() for text in documents]
+        sequences = _words(documents) if self.words else letters(Points(documents, points.name))
         return kmers(sequences, self.low, self.high)
 
 
-def _words(found: list[str]) -> Sequences:
+def _words(documents: list[str]) -> Sequences:
     names: dict[str, int] = {}
     rows = []
-    for text in found:
+    for text in documents:
         words = _WORD.findall(text)
         for word in words:
             if word not in names:

@@ -88,9 +88,9 @@ class PlacedKmers:
     degree: int
 
     def __call__(self, points: Points) -> Any:
-        found, counts = kmer_names(points.through(letters).data, 1, self.degree)
+        kmers, counts = kmer_names(points.through(letters).data, 1, self.degree)
         runs = counts.ravel()
-        place = np.arange(len(found)) - np.repeat(np.cumsum(runs) - runs, runs)
+        place = np.arange(len(kmers)) - np.repeat(np.cumsum(runs) - runs, runs)
         values = np.repeat(np.tile(np.sqrt(weights(self.degree)), len(counts)), runs)
         starts = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
-        return bags(names(paired(found.view(np.uint64), place.view(np.uint64))), starts, values)
+        return bags(names(paired(kmers.view(np.uint64), place.view(np.uint64))), starts, values)

@@ -55,21 +55,21 @@ def partials(root: Formula) -> Partials:
     values: dict[int, Formula] = {}
     for node in order:
         values[id(node)] = _plain_node(node, values)
-    found, adjoints = Partials(), {id(root): 1.0}
+    derivatives, adjoints = Partials(), {id(root): 1.0}
     for node in reversed(order):
         adjoint = adjoints.pop(id(node), 0.0)
         if _is_zero(adjoint):
             continue
         if node.leaf is not None:
-            found.leaves.append((node.leaf, adjoint))  # type: ignore[arg-type]
+            derivatives.leaves.append((node.leaf, adjoint))  # type: ignore[arg-type]
             continue
         value, args = values[id(node)], [values[id(arg)] for arg in node.args]
         if isinstance(node.const, Dual):
-            found.constants.append((node.const, adjoint * _in_constant(node.op, value, args[0])))
+            derivatives.constants.append((node.const, adjoint * _in_constant(node.op, value, args[0])))
         for arg, slope in zip(node.args, _RULES[node.op](value, plain(node.const), *args), strict=True):
             if not _is_zero(slope):
                 adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + adjoint * slope
-    return found
+    return derivatives
 
 
 def has_jumps(root: Formula) -> bool:

@@ -247,14 +247,14 @@ def plain(thing: Any) -> Any:
 
 def parameters_in(thing: Any) -> set[int]:
     """Return the parameters on which numbers within an object depend."""
-    found: set[int] = set()
+    parameters: set[int] = set()
 
     def note(dual: Dual) -> Dual:
-        found.update(dual.slopes)
+        parameters.update(dual.slopes)
         return dual
 
     substituted(thing, note)
-    return found
+    return parameters
 
 
 def _same(parts: Iterable[Any], others: Sequence[Any] | Iterable[Any]) -> bool:

@@ -292,7 +292,7 @@ def _known(formula: Formula) -> Formula:
 @lru_cache(maxsize=256)
 def leaves(formula: Formula) -> tuple[Any, ...]:
     """Return the distinct leaves of a formula, in the order of first use."""
-    found: dict[Any, None] = {}
+    distinct: dict[Any, None] = {}
     seen: set[Formula] = set()
     stack = [formula]
     while stack:
@@ -301,9 +301,9 @@ def leaves(formula: Formula) -> tuple[Any, ...]:
             continue
         seen.add(node)
         if node.leaf is not None:
-            found[node.leaf] = None
+            distinct[node.leaf] = None
         stack.extend(reversed(node.args))
-    return tuple(found)
+    return tuple(distinct)
 
 
 @lru_cache(maxsize=256)

@@ -79,8 +79,9 @@ def numbered(*matrices: Any) -> list[sparse.csr_array]:
 # a billion of them one in ten.
 
 
+# The constants of splitmix64; `_FACTOR`, odd, sets the first of a pair apart from the second.
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 _FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(2))
 

@@ -78,8 +78,8 @@ class Centred:
         some = self.rows[:: max(1, len(self.rows) // _FREQUENT_SAMPLE)]
         if self.rows.shape[1] < _THIN_FEATURES or np.count_nonzero(some) >= _THIN_SHARE * some.size:
             return None
-        found = kind(self.rows)
-        return found if found.nonzeros < _THIN_SHARE * self.rows.size else None
+        compressed = kind(self.rows)
+        return compressed if compressed.nonzeros < _THIN_SHARE * self.rows.size else None
 
     def norms(self, thin: bool) -> np.ndarray:
         """Return the squared norms, summed as inner products with rows that are `thin`, or not, are summed."""

@@ -197,9 +197,9 @@ class Points:
         """Return both sets of points with their named features numbered alike; remembered for the last other one."""
         mine, others = self.origin, other.origin
         if mine._numbered is None or mine._numbered[0] is not others:
-            found = numbered(mine.vectors) * 2 if mine is others else numbered(mine.vectors, others.vectors)
-            left = Points(found[0], mine.name)
-            mine._numbered = others, left, left if mine is others else Points(found[1], others.name)
+            vectors = numbered(mine.vectors) * 2 if mine is others else numbered(mine.vectors, others.vectors)
+            left = Points(vectors[0], mine.name)
+            mine._numbered = others, left, left if mine is others else Points(vectors[1], others.name)
         _, left, right = mine._numbered
         return self.chosen_from(left), other.chosen_from(right)
 
@@ -216,34 +216,34 @@ class Points:
 
     def through(self, map: Callable[[Points], Any]) -> Points:
         """Return the points that `map` makes of these; equal maps share one result."""
-        found = self._derived.get(map)
-        if found is None:
-            found = self._derived[map] = self._seen_through(map)
-        return found
+        image = self._derived.get(map)
+        if image is None:
+            image = self._derived[map] = self._seen_through(map)
+        return image
 
     def _seen_through(self, map: Callable[[Points], Any]) -> Points:
-        found = Points(map(self), self.name)
-        if len(found) != len(self):
-            raise ValueError(f"{map!r} turned {len(self)} points into {len(found)}; it must keep their number.")
-        return found
+        image = Points(map(self), self.name)
+        if len(image) != len(self):
+            raise ValueError(f"{map!r} turned {len(self)} points into {len(image)}; it must keep their number.")
+        return image
 
     def values(self, function: Callable[[Points], Any]) -> Any:
         """Return one number per point; equal functions share one result."""
-        found = self._derived.get(function)
-        if found is None:
-            found = function(self)
+        numbers = self._derived.get(function)
+        if numbers is None:
+            numbers = function(self)
             if not self.foreign:
-                found = np.asarray(found)
-                if found.shape != (len(self),):
+                numbers = np.asarray(numbers)
+                if numbers.shape != (len(self),):
                     raise ValueError(
-                        f"{function!r} must give one number per point: shape ({len(self)},), not {found.shape}."
+                        f"{function!r} must give one number per point: shape ({len(self)},), not {numbers.shape}."
                     )
-                if not np.isfinite(found).all():
-                    i = int(np.argmin(np.isfinite(found)))
+                if not np.isfinite(numbers).all():
+                    i = int(np.argmin(np.isfinite(numbers)))
                     name = getattr(function, "__qualname__", repr(function))
-                    raise ValueError(f"{name} gives {found[i]} at point {i}; it must be finite.")
-            self._derived[function] = found
-        return found
+                    raise ValueError(f"{name} gives {numbers[i]} at point {i}; it must be finite.")
+            self._derived[function] = numbers
+        return numbers
 
     def take(self, rows: slice | np.ndarray) -> Points:
         """Return some of the points; what was derived from all of them is cut, not computed again."""

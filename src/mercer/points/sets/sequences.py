@@ -286,7 +286,7 @@ class Series:
 
 def series(points: Points) -> Series:
     """Return points that are series of numbers, or of rows of numbers, of any lengths; a map for `pair.through`."""
-    found: list[np.ndarray] = []
+    rows: list[np.ndarray] = []
     for i, item in enumerate(points.items):
         try:
             one = np.asarray(item, dtype=np.float64)
@@ -300,13 +300,13 @@ def series(points: Points) -> Series:
             )
         if not np.isfinite(one).all():
             raise ValueError(f"point {points.place(i)} of {points.name} has NaN or infinite values; impute them.")
-        if found and one.shape[1] != found[0].shape[1]:
+        if rows and one.shape[1] != rows[0].shape[1]:
             raise ValueError(
                 f"point {points.place(i)} of {points.name} has {one.shape[1]} numbers at each time, point "
-                f"{points.place(0)} has {found[0].shape[1]}; all must have the same."
+                f"{points.place(0)} has {rows[0].shape[1]}; all must have the same."
             )
-        found.append(one)
-    return Series(np.concatenate(found), _starts(map(len, found)))
+        rows.append(one)
+    return Series(np.concatenate(rows), _starts(map(len, rows)))
 
 
 @dataclass(frozen=True)

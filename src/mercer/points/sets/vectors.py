@@ -124,11 +124,11 @@ def levels_of(table: Any) -> dict[Any, tuple[Any, ...]]:
     """
     if not hasattr(table, "columns") or not hasattr(table, "dtypes"):
         return {}
-    found = {}
+    levels = {}
     for column, kind in zip(table.columns, table.dtypes, strict=True):
         if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of polars
-            found[column] = tuple(kind.categories)
-    return found
+            levels[column] = tuple(kind.categories)
+    return levels
 
 
 def _ranks(series: Any) -> np.ndarray:

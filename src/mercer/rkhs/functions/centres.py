@@ -110,13 +110,13 @@ def _sparse_rows(points: Any) -> Iterable[Hashable]:
 
 def _first_of(keys: Iterable[Hashable]) -> np.ndarray:
     seen: dict[Hashable, int] = {}
-    found = []
+    first = []
     for i, key in enumerate(keys):
         try:
-            found.append(seen.setdefault(key, i))
+            first.append(seen.setdefault(key, i))
         except TypeError:  # not hashable: equal to itself only
-            found.append(i)
-    return np.array(found, dtype=np.intp)
+            first.append(i)
+    return np.array(first, dtype=np.intp)
 
 
 def merged(points: Any, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

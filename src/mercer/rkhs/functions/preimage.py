@@ -14,7 +14,7 @@ from mercer.kernels.vectors.stationary import Radial
 from mercer.points import Points
 
 METHODS = ("distances", "fixed_point", "gradient")
-_NEIGHBOURS = 10
+_NEIGHBOURS = 10  # nearest points, by the distances to which a pre-image is placed; farther ones tell less
 _TABLE = 4096  # distances at which the profile of a radial kernel is known
 _TOGETHER = 16  # points that share the kernel values of a step
 _STEP = 1e-7  # of the spread of the centres, at which a search has arrived
@@ -76,8 +76,8 @@ def preimages(
     >>> from mercer import RBF
     >>> from mercer.rkhs import preimages
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> found = preimages(RBF(1.0), X, np.eye(50)[:, :3])  # g = phi(x_i) for three of the points
-    >>> bool(np.allclose(found.points, X[:3], atol=1e-5)), bool(found.distances.max() < 1e-5)
+    >>> result = preimages(RBF(1.0), X, np.eye(50)[:, :3])  # g = phi(x_i) for three of the points
+    >>> bool(np.allclose(result.points, X[:3], atol=1e-5)), bool(result.distances.max() < 1e-5)
     (True, True)
     """
     X = dense_rows(centres)
@@ -166,7 +166,7 @@ def _by_distances(search: _Search) -> np.ndarray:
     q = min(_NEIGHBOURS, n)
     near = np.argpartition(search.own[:, None] - 2.0 * search.at_centres, q - 1, axis=0)[:q]
     squares = _squared_distances(kernel, np.take_along_axis(search.at_centres, near, axis=0), X.shape[1])
-    found = np.empty((search.C.shape[1], X.shape[1]))
+    Z = np.empty((search.C.shape[1], X.shape[1]))
     for p, who in enumerate(near.T):
         some = X[who]
         middle = some.mean(axis=0)
@@ -176,8 +176,8 @@ def _by_distances(search: _Search) -> np.ndarray:
         # |x - x_i|^2 = |x - m|^2 + |x_i - m|^2 - 2 <x - m, x_i - m>: differences of these are linear in x.
         right = 0.5 * (about - squares[:, p])
         right -= right.mean()
-        found[p] = middle + Vt[kept].T @ ((U[:, kept].T @ right) / s[kept])
-    return found * scale
+        Z[p] = middle + Vt[kept].T @ ((U[:, kept].T @ right) / s[kept])
+    return Z * scale
 
 
 def _squared_distances(kernel: Radial, values: np.ndarray, width: int) -> np.ndarray:
@@ -229,8 +229,8 @@ def _fixed_point(search: _Search, P: np.ndarray, max_iter: int) -> tuple[np.ndar
 def _descent(search: _Search, P: np.ndarray, max_iter: int) -> tuple[np.ndarray, int]:
     """Minimise k(x, x) - 2 g(x) by L-BFGS, for a few points together."""
     parts = [range(i, min(i + _TOGETHER, len(P))) for i in range(0, len(P), _TOGETHER)]
-    found = [_descend(search, np.array(part), P[part.start : part.stop], max_iter) for part in parts]
-    return np.concatenate([points for points, _ in found]), max(steps for _, steps in found)
+    descents = [_descend(search, np.array(part), P[part.start : part.stop], max_iter) for part in parts]
+    return np.concatenate([points for points, _ in descents]), max(steps for _, steps in descents)
 
 
 def _descend(search: _Search, who: np.ndarray, start: np.ndarray, max_iter: int) -> tuple[np.ndarray, int]:
@@ -255,6 +255,6 @@ def _descend(search: _Search, who: np.ndarray, start: np.ndarray, max_iter: int)
 
     settings = {"maxiter": max_iter, "ftol": 1e-15}
     done = minimize(joint, start.ravel() / unit, jac=True, method="L-BFGS-B", options=settings)
-    found = unit * done.x.reshape(start.shape)
-    better = look(found)[0] < look(start)[0]
-    return np.where(better[:, None], found, start), int(done.nit)
+    end = unit * done.x.reshape(start.shape)
+    better = look(end)[0] < look(start)[0]
+    return np.where(better[:, None], end, start), int(done.nit)

@@ -180,9 +180,9 @@ class _Search:
         share = np.divide(left, diagonal, out=np.zeros(len(left)), where=diagonal > 0)
         free = share > self.noise
         free[chosen] = False
-        found = np.zeros(len(left))
-        found[free] = ((r[free] / np.sqrt(diagonal[free, None])) ** 2).sum(axis=1) / np.sqrt(share[free])
-        return found
+        scores = np.zeros(len(left))
+        scores[free] = ((r[free] / np.sqrt(diagonal[free, None])) ** 2).sum(axis=1) / np.sqrt(share[free])
+        return scores
 
     def _extend(self, tol: float, room: int) -> bool:
         """Choose some more centres; return whether there were any to look at."""

@@ -33,13 +33,13 @@ def values(kernel: Kernel, X: Any, points: Any, A: Any) -> Any:
         return gram.matvec(A)
     size = exponents(A)
     with np.errstate(over="ignore"):
-        found = np.ldexp(_product(gram, scaled(A, -size)), size)
-    if not np.isfinite(found).all():
+        sums = np.ldexp(_product(gram, scaled(A, -size)), size)
+    if not np.isfinite(sums).all():
         raise FloatingPointError(
-            f"a value of the function lies outside the range of {found.dtype}: its coefficients reach "
+            f"a value of the function lies outside the range of {sums.dtype}: its coefficients reach "
             f"{largest(A):.3g}. Divide the function by a number first."
         )
-    return found
+    return sums
 
 
 class Expansion:
@@ -120,20 +120,20 @@ def inner(kernel: Kernel, P: Any, A: Any, Q: Any, B: Any) -> np.ndarray:
     if not same and size_of(P) > size_of(Q):  # the longer side is summed in the tiles
         return inner(kernel, Q, B, P, A).T
     if is_foreign(A):
-        found = A.T @ (Gram(kernel, P) if same else Gram(kernel, P, Q)).matvec(B)
-        return np.asarray(plain(found), dtype=np.float64)
+        products = A.T @ (Gram(kernel, P) if same else Gram(kernel, P, Q)).matvec(B)
+        return np.asarray(plain(products), dtype=np.float64)
     left, right = exponents(A), exponents(B)
     P = doubled(P)
     K = Gram(kernel, P) if same else Gram(kernel, P, doubled(Q))
-    found = np.asarray(scaled(A, -left).T @ _product(K, scaled(B, -right)), dtype=np.float64)
+    products = np.asarray(scaled(A, -left).T @ _product(K, scaled(B, -right)), dtype=np.float64)
     with np.errstate(over="ignore"):
-        found = np.ldexp(found, left[:, None] + right)
-    if not np.isfinite(found).all():
+        products = np.ldexp(products, left[:, None] + right)
+    if not np.isfinite(products).all():
         raise FloatingPointError(
             f"an inner product lies outside the range of float64: the coefficients reach {largest(A):.3g} and "
             f"{largest(B):.3g}. Divide the functions by a number first."
         )
-    return found
+    return products
 
 
 def norms(kernel: Kernel, points: Any, A: Any) -> np.ndarray:
@@ -151,13 +151,13 @@ def norms(kernel: Kernel, points: Any, A: Any) -> np.ndarray:
     gram = Gram(kernel, doubled(points))
     square = np.einsum("ij,ij->j", B, _product(gram, B))
     with np.errstate(over="ignore"):
-        found = np.ldexp(roots(gram, square, B), size)
-    if not np.isfinite(found).all():
+        lengths = np.ldexp(roots(gram, square, B), size)
+    if not np.isfinite(lengths).all():
         raise FloatingPointError(
             f"a norm lies outside the range of float64: the coefficients reach {largest(A):.3g}. Divide the function "
             "by a number first."
         )
-    return np.asarray(found)
+    return np.asarray(lengths)
 
 
 def _norm_of_some(kernel: Kernel, points: Any, column: Any) -> float:

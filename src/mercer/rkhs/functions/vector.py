@@ -189,8 +189,8 @@ class RKHSVector(KernelSum, Sequence[RKHSFunction]):
 
     def gram(self) -> np.ndarray:
         """Return the matrix of inner products <f_i, f_j>, without the offsets."""
-        found = self @ self
-        return np.asarray(0.5 * (found + found.T))
+        G = self @ self
+        return np.asarray(0.5 * (G + G.T))
 
     def norms(self) -> np.ndarray:
         """Return the norm of each function, without its offset."""

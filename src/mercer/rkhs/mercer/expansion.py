@@ -69,7 +69,7 @@ class MercerExpansion:
 
         Laws and boxes get the Gauss rule that belongs to them (Hermite, Legendre, Laguerre, Jacobi) while few nodes do,
         tanh-sinh quadrature in probabilities where more are needed, products of these up to 5 dimensions, and Sobol
-        points beyond. The nodes become more until the eigenvalues have settled, or there are `nodes` of them.
+        points beyond. The nodes become more until the eigenvalues have converged, or there are `nodes` of them.
     rank
         How many terms. Eigenvalues that are not told from 0 are left out, so that there may be fewer.
     weights
@@ -142,11 +142,11 @@ class MercerExpansion:
             _check_count("nodes", nodes, 4)
         self.measure, self._given = measure, weights
         self._measure = measure_of(measure, weights)
-        found = spectrum(kernel, self._measure, int(rank), nodes, Budget(budget), seed)
-        self._rule, self._vectors = found.rule, found.vectors
-        self.points, self.weights, self.how = found.rule.points, found.rule.weights, found.how
-        self.eigenvalues, self.errors = found.values, found.errors
-        self.eigenfunctions = RKHSVector(kernel, self.points, found.coefficients)
+        eigen = spectrum(kernel, self._measure, int(rank), nodes, Budget(budget), seed)
+        self._rule, self._vectors = eigen.rule, eigen.vectors
+        self.points, self.weights, self.how = eigen.rule.points, eigen.rule.weights, eigen.how
+        self.eigenvalues, self.errors = eigen.values, eigen.errors
+        self.eigenfunctions = RKHSVector(kernel, self.points, eigen.coefficients)
         self.kernel = self.eigenfunctions.kernel
         self.trace = float(self.weights @ np.asarray(self.kernel.diag(self.points), dtype=np.float64))
 

@@ -19,11 +19,11 @@ from mercer.points import Points
 from mercer.rkhs.mercer.measures import Measure, Nodes, Rule
 
 _EPS = float(np.finfo(np.float64).eps)
-_ROUNDING = 4 * _EPS
+_ROUNDING = 4 * _EPS  # of the largest eigenvalue, what LAPACK may add to an error
 _NOISE = 32 * _EPS  # of the largest eigenvalue: those below are not told from 0
 _SETTLED = 1e-10  # relative change of eigenvalues at which a rule has enough nodes
 _EXACT, _COARSE = 1e-13, 0.25  # what a rule may lack without harm, and what is too much to be put right
-_SMOOTH_NODES = 512  # nodes with which the eigenvalues of a smooth kernel have settled
+_SMOOTH_NODES = 512  # nodes with which the eigenvalues of a smooth kernel have converged
 _WHOLE_NODES = 640  # nodes up to which the whole spectrum is computed
 _TRACE_AT_ENDS = 1e-3  # of the trace: the most that may be at the ends of a law
 _DENSE_POINTS = 2500  # points of a sample up to which all digits of its matrix are used

@@ -263,12 +263,12 @@ class ProfileWindow(Window):
         """Return n draws from the law of the distance, whose density is a multiple of r^(d - 1) k(r)."""
         d = self.width
         if self.kernel.name == "cosine":  # under pi (1 - r) / 2, most draws of which are taken
-            found = np.empty(0)
-            while len(found) < n:
+            radii = np.empty(0)
+            while len(radii) < n:
                 r = rng.beta(d, 2, size=2 * n)
                 taken = rng.random(2 * n) * 0.5 * math.pi * (1 - r) <= np.cos(0.5 * math.pi * r)
-                found = np.concatenate([found, r[taken]])
-            return found[:n]
+                radii = np.concatenate([radii, r[taken]])
+            return radii[:n]
         return {
             "gaussian": lambda: np.sqrt(rng.chisquare(d, size=n)),
             "tophat": lambda: rng.beta(d, 1, size=n),
@@ -308,12 +308,12 @@ def window(kernel: Kernel | Profile, width: int) -> Window:
     if isinstance(kernel, Matern) and float(kernel.nu) in (0.5, 1.5, 2.5):
         return MaternWindow(kernel, width)
     if isinstance(kernel, Cauchy | RationalQuadratic):
-        found = StudentWindow(kernel, width)
-        if 2 * found._alpha > width:
-            return found
+        student = StudentWindow(kernel, width)
+        if 2 * student._alpha > width:
+            return student
         raise ValueError(
             f"{kernel!r} has no finite integral over {width} features: its tails fall like the distance to the power "
-            f"-{2 * found._alpha:g}. RationalQuadratic(alpha) has one for alpha > {width / 2:g}."
+            f"-{2 * student._alpha:g}. RationalQuadratic(alpha) has one for alpha > {width / 2:g}."
         )
     raise ValueError(
         f"{kernel!r} is no density: known with their integrals are RBF, Laplacian, Matern of nu = 0.5, 1.5 and 2.5, "

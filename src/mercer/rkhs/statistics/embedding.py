@@ -174,10 +174,10 @@ def mmd_test(
     >>> from mercer import mmd_test
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(80, 2)), rng.normal(size=(60, 2)) + [0.0, 1.0]
-    >>> found = mmd_test(X, Y, random_state=0)
-    >>> found.pvalue, found.rejects(0.01), found.statistic > found.threshold(0.01)
+    >>> test = mmd_test(X, Y, random_state=0)
+    >>> test.pvalue, test.rejects(0.01), test.statistic > test.threshold(0.01)
     (0.001, True, True)
-    >>> found.witness([[0.0, -1.0], [0.0, 2.0]]) > 0  # where X is denser, and where Y is
+    >>> test.witness([[0.0, -1.0], [0.0, 2.0]]) > 0  # where X is denser, and where Y is
     array([ True, False])
     """
     checked_method(method)
@@ -255,11 +255,11 @@ def _by_permutations(
     step = _COLUMNS if held else max(16, int(gram.budget // (8 * size * (4 + cores()))))
     first = sample.indicator()
     A = first[:, None]
-    found = [sample.estimates(A, K @ A, ones, diagonal, unbiased)]
+    estimates = [sample.estimates(A, K @ A, ones, diagonal, unbiased)]
     for start in range(0, n_permutations, step):
         A = _divisions(first, min(step, n_permutations - start), rng)
-        found.append(sample.estimates(A, K @ A, ones, diagonal, unbiased))
-    statistic, *others = np.concatenate(found)
+        estimates.append(sample.estimates(A, K @ A, ones, diagonal, unbiased))
+    statistic, *others = np.concatenate(estimates)
     largest = max(float(np.abs(diagonal).max()), float(np.abs(ones).max()) / size)
     null = Permuted(np.sort(others), _ROUNDING * largest)
     pvalue = null.pvalue(statistic)

@@ -34,7 +34,7 @@ _PERMUTED_PAIRS = 200  # pairs up to which a matrix is permuted faster than its 
 _BAND = 64  # rows that are permuted at a time
 _PORTION = 64 * 2**20  # bytes of permutations held at a time, at most
 _EXACT = 1e-9  # of the trace, below which what factors leave out counts as nothing
-_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+_ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of a norm times an entry: the rounding of sums of products
 
 
 def hsic_test(
@@ -120,23 +120,23 @@ def hsic_test(
 
 
 def _by_permutations(grams: list[Gram], n_permutations: int, unbiased: bool, rng: np.random.Generator) -> HSICResult:
-    found = _aligned(grams, rng)
-    statistic = found.statistics(np.arange(found.n)[None], unbiased)[0]
+    aligned = _aligned(grams, rng)
+    statistic = aligned.statistics(np.arange(aligned.n)[None], unbiased)[0]
     others = [
-        found.statistics(rng.permuted(np.tile(np.arange(found.n), (count, 1)), axis=1), unbiased)
-        for count in found.portions(n_permutations, grams[0].budget // 8)
+        aligned.statistics(rng.permuted(np.tile(np.arange(aligned.n), (count, 1)), axis=1), unbiased)
+        for count in aligned.portions(n_permutations, grams[0].budget // 8)
     ]
-    null = Permuted(np.sort(np.concatenate(others)), found.rounding(unbiased))
+    null = Permuted(np.sort(np.concatenate(others)), aligned.rounding(unbiased))
     return HSICResult(
         statistic=float(statistic),
         pvalue=null.pvalue(statistic),
         method="permutation",
         null=null,
-        cka=found.cka(unbiased),
-        size=found.n,
+        cka=aligned.cka(unbiased),
+        size=aligned.n,
         kernels=(grams[0].kernel, grams[1].kernel),
-        error=found.error,
-        computed=found.said,
+        error=aligned.error,
+        computed=aligned.said,
     )
 
 
@@ -176,9 +176,9 @@ def _by_blocks(
         A, B = (of(i) for of in centred)
         return factors[i] * float(np.vdot(A, B)), (Invariants.of(A, skewed(i)), Invariants.of(B, skewed(i)))
 
-    found = run(block, range(len(parts)))
-    moments = [pair for _, pair in found]
-    statistic, null = combined([value for value, _ in found], moments, factors)
+    results = run(block, range(len(parts)))
+    moments = [pair for _, pair in results]
+    statistic, null = combined([value for value, _ in results], moments, factors)
     own = [sum(f * pair[side].squares for f, pair in zip(factors, moments, strict=True)) for side in (0, 1)]
     scale = math.sqrt(own[0]) * math.sqrt(own[1]) / len(parts)
     return HSICResult(
@@ -329,7 +329,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
     rng
         Of the pivots.
     """
-    factors, left = [], []
+    factors, traces = [], []
     for gram in grams:
         factor = _factor(gram, most, int(rng.integers(2**31)))
         F = np.ascontiguousarray(factor.R.T)
@@ -337,7 +337,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
         if exactly and factor.trace > _EXACT * float(np.vdot(F, F)):
             return None
         factors.append(F)
-        left.append(factor.trace)
+        traces.append(factor.trace)
     F, G = factors
     norms = float(np.linalg.norm(F.T @ F)), float(np.linalg.norm(G.T @ G))
     diagonals = np.einsum("ij,ij->i", F, F), np.einsum("ij,ij->i", G, G)
@@ -346,7 +346,7 @@ def factored_alignment(grams: list[Gram], most: int, exactly: bool, rng: np.rand
         return np.array([np.square(F.T @ G[order]).sum() for order in orders])
 
     # K - FF' is positive semidefinite with trace e, so that |<K - FF', L>| <= e |L|; the denominator errs as much.
-    error = 2.0 * (math.prod(1.0 + e / norm for e, norm in zip(left, norms, strict=True) if e > 0 and norm > 0) - 1.0)
+    error = 2.0 * (math.prod(1.0 + e / norm for e, norm in zip(traces, norms, strict=True) if e > 0 and norm > 0) - 1.0)
     return Alignment(
         n=len(F),
         diagonals=diagonals,

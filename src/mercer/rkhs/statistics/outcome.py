@@ -234,7 +234,7 @@ def combined(
     return float(np.mean(values)), Approximated(math.sqrt(variance) / len(values), skewness)
 
 
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the largest entry: a centred matrix below it is 0
 # Graphs of three edges: how often one occurs among triples of pairs, its vertices, and the sum over distinct indices of
 # the product of its entries, as multiples of the sum of cubes and of the sum over triangles.
 _GRAPHS = (

@@ -72,10 +72,10 @@ class Stage:
 
     def folds(self) -> np.ndarray:
         """The number of the fold that each row is held out in."""
-        found = np.zeros(len(self.rows), dtype=np.int64)
+        numbers = np.zeros(len(self.rows), dtype=np.int64)
         for number, (_, test) in enumerate(self.splits):
-            found[test] = number
-        return found
+            numbers[test] = number
+        return numbers
 
     def finished(self) -> list[Trial]:
         """The trials that have seen as many folds as any has."""

@@ -102,7 +102,7 @@ def learned_stages(search: Search, task: Task, rows: np.ndarray, least_alpha: fl
     line = Candidate(short(1.0 / mean_square(some.Z)) * Linear(), "linear")
     try:
         with rounds_shown(search.verbose) as listen:
-            found = learn_metric(
+            learned = learn_metric(
                 some.Z, centred, some.weights, None, 1, search.seed, clock, listen, budget=search.budget
             )
     except KeyboardInterrupt:  # nothing was learned yet
@@ -110,9 +110,9 @@ def learned_stages(search: Search, task: Task, rows: np.ndarray, least_alpha: fl
         cells = [Cell(candidate, 1.0) for candidate in (*usual_list(some.Z), line)]
         seen = np.zeros(0, np.intp)
     else:
-        cells = [Cell.of(found, step, least_alpha) for step in found.near]
-        cells.append(Cell(line, found.unit))
-        seen = rows[found.seen]
+        cells = [Cell.of(learned, step, least_alpha) for step in learned.near]
+        cells.append(Cell(line, learned.unit))
+        seen = rows[learned.seen]
     unseen = np.setdiff1d(np.arange(len(task.y)), seen)
     honest = unseen if len(unseen) >= len(seen) else np.arange(len(task.y))
     learned_from = len(honest) > len(unseen)
@@ -142,7 +142,7 @@ class Cell:
     ----------
     candidate, alpha
         The two.
-    step, found, least
+    step, learned, least
         The round of a metric that the kernel comes from, how such kernels are made, and the least alpha.
     members
         Whose kernels it is the mean of.
@@ -151,15 +151,15 @@ class Cell:
     candidate: Candidate
     alpha: float
     step: Round | None = None
-    found: Learned | None = None
+    learned: Learned | None = None
     least: float = 0.0
     members: tuple[Cell, ...] = ()
 
     @classmethod
-    def of(cls, found: Learned, step: Round, least: float) -> Self:
-        """Return what a round has found."""
-        kernel, alpha = found.kernel_of(step), max(found.strength(step.alpha), least)
-        return cls(Candidate(kernel, f"learned {step.family.name}"), alpha, step, found, least)
+    def of(cls, learned: Learned, step: Round, least: float) -> Self:
+        """Return the cell of a round."""
+        kernel, alpha = learned.kernel_of(step), max(learned.strength(step.alpha), least)
+        return cls(Candidate(kernel, f"learned {step.family.name}"), alpha, step, learned, least)
 
     @property
     def optimism(self) -> float:
@@ -170,10 +170,10 @@ class Cell:
 
     def moved(self, scale: int, alpha: int) -> Cell | None:
         """Return its neighbour so many steps of the search away; None where there is none."""
-        if self.step is None or self.found is None or self.found.strength(self.step.alpha + alpha) < self.least:
+        if self.step is None or self.learned is None or self.learned.strength(self.step.alpha + alpha) < self.least:
             return None
         there = replace(self.step, scale=self.step.scale + scale, alpha=self.step.alpha + alpha)
-        return Cell.of(self.found, there, self.least)
+        return Cell.of(self.learned, there, self.least)
 
     def joined(self, other: Cell) -> Cell | None:
         """Return the mean of the kernels of both, at the mean alpha; None where one is not learned, or in the other."""
@@ -218,13 +218,13 @@ class LeftOutSearch:
         began = time.perf_counter()
         try:
             with one_thread_each():
-                found = run(self._look, cells)
+                outcomes = run(self._look, cells)
         except KeyboardInterrupt:
             self.search.clock.interrupt(_GRACE)
-            self.interrupted, found = True, []
+            self.interrupted, outcomes = True, []
             if not self.trials:  # the first of them has to do
-                found = [self._look(cells[0])]
-        for cell, looked in zip(cells, found, strict=False):
+                outcomes = [self._look(cells[0])]
+        for cell, looked in zip(cells, outcomes, strict=False):
             if looked is not None:
                 self.cells.append(cell)
                 self.trials.append(looked[0])
@@ -238,11 +238,11 @@ class LeftOutSearch:
             self.interrupted = True
             return None
         K = Gram(cell.candidate.kernel, self.task.Z).fill()
-        found = left_out_by(K.astype, self.task.Y, cell.alpha * self.shift)
-        if found is None:
+        solution = left_out_by(K.astype, self.task.Y, cell.alpha * self.shift)
+        if solution is None:
             return None
-        values = self.task.Y - found[1]
-        error = self._factor(cell) * float(np.average(np.square(found[1]).sum(axis=1), weights=self.task.weights))
+        values = self.task.Y - solution[1]
+        error = self._factor(cell) * float(np.average(np.square(solution[1]).sum(axis=1), weights=self.task.weights))
         seconds = time.perf_counter() - start
         return Trial(cell.candidate, cell.alpha, self.scored(values), seconds, len(self.rows), values), error
 
@@ -270,20 +270,20 @@ class LeftOutSearch:
         Also at sums over the columns, with the weights of the best product over them.
         """
         best, *others = self.ranking()
-        ways = [(cell, way) for way in _WAYS if (cell := best.moved(*way)) is not None]
+        moves = [(cell, move) for move in _WAYS if (cell := best.moved(*move)) is not None]
         means = [mean for cell in others[:_FINALISTS] if (mean := best.joined(cell)) is not None]
         products = [cell for cell in (best, *others) if cell.step is not None and not cell.step.family.mixes]
-        sums = [cell for way in _TO_SUMS if products and (cell := products[0].moved(*way)) is not None]
+        sums = [cell for move in _TO_SUMS if products and (cell := products[0].moved(*move)) is not None]
         if len(self.rows) < _COUNTED_ROWS:  # whose errors do not tell which is best; and many kernels cost little
             every = reduce(_with, others, best)
             means += [every] if len(every.members) > 2 else []
-        self.at([*means, *sums, *(cell for cell, _ in ways)])
-        ways.sort(key=lambda pair: self._error(pair[0]))
-        while ways and not self.interrupted and self._error(ways[0][0]) < _GAIN**2 * self._error(best):
-            best, way = ways[0]
-            further = best.moved(*way)
-            ways = [] if further is None else [(further, way)]
-            self.at([cell for cell, _ in ways])
+        self.at([*means, *sums, *(cell for cell, _ in moves)])
+        moves.sort(key=lambda pair: self._error(pair[0]))
+        while moves and not self.interrupted and self._error(moves[0][0]) < _GAIN**2 * self._error(best):
+            best, move = moves[0]
+            further = best.moved(*move)
+            moves = [] if further is None else [(further, move)]
+            self.at([cell for cell, _ in moves])
         two = self.ranking()[0]
         if two.members and not self.interrupted:
             self.at([three for cell in others[:_FINALISTS] if (three := two.joined(cell)) is not None])
@@ -338,13 +338,13 @@ class Scored:
     def laws(self, values: np.ndarray) -> np.ndarray:
         """Return the probabilities of all rows, those of a part by a map that has seen the others only."""
         count = len(self.classes)
-        found = np.empty((len(values), count))
+        laws = np.empty((len(values), count))
         weights = None if self.task.weights is None else self.task.weights / self.scorer.unit
         for at in self.parts:
             rest = np.setdiff1d(np.arange(len(values)), at)
             some = None if weights is None else weights[rest]
-            found[at] = probabilities(values[at], score_maps(values[rest], self.codes[rest], count, some), count)
-        return found
+            laws[at] = probabilities(values[at], score_maps(values[rest], self.codes[rest], count, some), count)
+        return laws
 
 
 class Says(ClassifierMixin, BaseEstimator):

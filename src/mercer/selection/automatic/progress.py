@@ -1,4 +1,4 @@
-"""What is shown while a metric is learned."""
+"""Progress of the learning of a metric, as it is shown."""
 
 from __future__ import annotations
 

@@ -129,12 +129,12 @@ class ResidualScale:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of ridge regressions that nobody has asked for
             try:
-                found = _learned(residuals, counts, folds, points, kernel, budget)
+                learned = _learned(residuals, counts, folds, points, kernel, budget)
             except np.linalg.LinAlgError:  # a similarity that is no kernel on these points
-                found = None
-        if found is None:
+                learned = None
+        if learned is None:
             return cls(residuals, counts)
-        root, left = found
+        root, left = learned
         low = max(float(np.quantile(left, _RANGE[0])), _SMALLEST_ROOT)
         high = max(float(np.quantile(left, _RANGE[1])), low)
         scores = residuals / np.clip(left, low, high) ** 2
@@ -151,10 +151,10 @@ class ResidualScale:
         asked
             Probabilities between 0 and 1.
         """
-        found = conformal_quantiles(self.scores, asked, self.counts)
+        quantiles = conformal_quantiles(self.scores, asked, self.counts)
         if self.root is None:
-            return found
-        return np.asarray(np.clip(self.root.predict(Z), self.low, self.high)[:, None] ** 2 * found)
+            return quantiles
+        return np.asarray(np.clip(self.root.predict(Z), self.low, self.high)[:, None] ** 2 * quantiles)
 
 
 def _learned(
@@ -175,15 +175,15 @@ def _learned(
     parts = parts % _MOST_PARTS if parts.max() > 0 else np.arange(n) % _PARTS_OF_ONE
     most = min(_MOST_ROWS, math.isqrt(Budget.for_points(budget, _MOST_ROWS) // _MATRICES))
     # At even steps through the residuals in their order: large and small ones in their shares, in any order of rows.
-    some = np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
-    of = parts[some]
-    if len(some) < _FEWEST_ROWS or len(np.unique(of)) < 2:
+    sample = np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
+    of = parts[sample]
+    if len(sample) < _FEWEST_ROWS or len(np.unique(of)) < 2:
         return None
-    summed = _of_unit_variance(kernel, points.take(some))
+    summed = _of_unit_variance(kernel, points.take(sample))
     if summed is None:
         return None
-    weights = None if counts is None else counts[some]
-    alpha = _best_alpha(summed, points.take(some), roots[some], weights, of, budget)
+    weights = None if counts is None else counts[sample]
+    alpha = _best_alpha(summed, points.take(sample), roots[sample], weights, of, budget)
     if alpha is None:
         return None
 
@@ -194,8 +194,8 @@ def _learned(
     left = np.empty(n)
     for part in np.unique(parts):
         here = np.flatnonzero(parts == part)
-        left[here] = fitted(some[of != part]).predict(points.take(here).data)
-    return fitted(some), left
+        left[here] = fitted(sample[of != part]).predict(points.take(here).data)
+    return fitted(sample), left
 
 
 def _of_unit_variance(kernel: Kernel, points: Points) -> Kernel | None:
@@ -229,9 +229,9 @@ def _best_alpha(
     spectrum = Spectrum(gram, float(_ALPHAS.min()), weights, intercept=True)
     errors, plain = np.empty((len(_ALPHAS), len(roots))), np.empty(len(roots))
     cut = [np.flatnonzero(parts == part) for part in np.unique(parts)]
-    for fold, found in spectrum.leave_fold_out(roots[:, None], _ALPHAS, cut):
+    for fold, residuals in spectrum.leave_fold_out(roots[:, None], _ALPHAS, cut):
         others = np.setdiff1d(np.arange(len(roots)), fold)
-        errors[:, fold], plain[fold] = found[:, :, 0], roots[fold] - np.average(roots[others], weights=w[others])
+        errors[:, fold], plain[fold] = residuals[:, :, 0], roots[fold] - np.average(roots[others], weights=w[others])
     best = int(np.average(errors**2, axis=1, weights=w).argmin())
     gains = plain**2 - errors[best] ** 2
     gain = np.average(gains, weights=w)

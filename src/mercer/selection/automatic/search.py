@@ -97,12 +97,12 @@ class Search:
     ) -> Stage:
         """Score the candidates at all prices on some rows; a share of the time limit may have passed at the end."""
         began = time.perf_counter()
-        some, targets = X[rows], y[rows]
+        points, targets = X[rows], y[rows]
         same = kernels = [candidate.kernel for candidate in candidates]
         if self.strings:
-            some, same = tabulated(some, kernels, self.strings, self.budget)
+            points, same = tabulated(points, kernels, self.strings, self.budget)
         groups = None if self.groups is None else self.groups[rows]
-        splits = folds(self.cv, some, targets, self.classifies, self.seed, groups)
+        splits = folds(self.cv, points, targets, self.classifies, self.seed, groups)
         search = KernelSearchCV(
             self.model,
             same,
@@ -117,7 +117,7 @@ class Search:
         )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="the search (was interrupted|reached)")  # the account says it
-            search.fit(some, targets, **({} if sample_weight is None else {"sample_weight": sample_weight[rows]}))
+            search.fit(points, targets, **({} if sample_weight is None else {"sample_weight": sample_weight[rows]}))
         table, by_kernel = search.cv_results_, dict(zip(same, candidates, strict=True))
         scores = np.column_stack([table[f"split{k}_test_score"] for k in range(len(splits))])
         trials = [
@@ -134,7 +134,7 @@ class Search:
         if search.cancelled:
             self.clock.interrupt(_GRACE)
         spent, one_to_one = time.perf_counter() - began, dict(zip(kernels, same, strict=True))
-        return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, None, some, one_to_one)
+        return Stage(rows, splits, trials, prices, spent, interrupted, search.plan_, None, points, one_to_one)
 
     def closer(self, stage: Stage) -> tuple[list[Candidate], np.ndarray]:
         """Return the families that may be the best, at scales about their best, and the prices about theirs."""
@@ -283,9 +283,9 @@ def folds(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         pairs = check_cv(cv, y, classifier=classifies).split(X, y, groups)
-        found = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in pairs]
     # All groups of a class may have come into one fold.
-    return [pair for pair in found if not (ours and classifies) or len(np.unique(y[pair[0]])) > 1]
+    return [pair for pair in splits if not (ours and classifies) or len(np.unique(y[pair[0]])) > 1]
 
 
 def _of_groups(cv: int, y: np.ndarray, groups: np.ndarray, classifies: bool, seed: Any) -> Any:

@@ -83,11 +83,11 @@ class Learner:
             history += tuned.history
         else:
             kernel = space.kernel
-        whole = tuned is not None and tuned.rows == len(Y)
-        value = tuned.likelihood if tuned and whole else self._evidence(points, Y).factor(kernel, noise).likelihood
+        on_all = tuned is not None and tuned.rows == len(Y)
+        value = tuned.likelihood if tuned and on_all else self._evidence(points, Y).factor(kernel, noise).likelihood
         learned = _values(space, tuned)
         model = self._fitted(kernel, noise, X, y)
-        known = Learned(
+        result = Learned(
             model,
             kernel,
             self._natural(value, Y.size),
@@ -98,8 +98,8 @@ class Learner:
             self.objective,
         )
         ends = [] if tuned is None else space.at_bounds(tuned.theta)
-        said = account(known, first, space, points, ends, "converged" if tuned is None else tuned.stopped, chosen)
-        return replace(known, account=said)
+        said = account(result, first, space, points, ends, "converged" if tuned is None else tuned.stopped, chosen)
+        return replace(result, account=said)
 
     # -- the objective ------------------------------------------------------------------------------------
 

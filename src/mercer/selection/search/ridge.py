@@ -155,14 +155,14 @@ class AlphaPath:
         """Solve for the alphas that are not done by the inverse at one of them; X and done are changed."""
         while self.K is not None and not done.all():
             left = np.flatnonzero(~done)
-            some = left[alphas[left] <= _FACTOR_SPAN * alphas[left[0]]]
-            middle = float(np.sqrt(alphas[some[0]] * alphas[some[-1]]))
-            at = np.flatnonzero(self.roots[fold])
-            root = self.roots[fold][at]
-            A = self.K[np.ix_(at, at)]
+            group = left[alphas[left] <= _FACTOR_SPAN * alphas[left[0]]]
+            middle = float(np.sqrt(alphas[group[0]] * alphas[group[-1]]))
+            rows = np.flatnonzero(self.roots[fold])
+            root = self.roots[fold][rows]
+            A = self.K[np.ix_(rows, rows)]
             A *= root
             A *= root[:, None]
-            A[np.diag_indices(len(at))] += middle
+            A[np.diag_indices(len(rows))] += middle
             factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
 
             def inverse(V: np.ndarray, factor: Any = factor) -> np.ndarray:
@@ -171,16 +171,16 @@ class AlphaPath:
             # (K + alpha) x = b is (1 + (alpha - middle) M) u = b with M the inverse and x = M u.
             _, solved, residuals = krylov(
                 inverse,
-                self.B.T[:, at] * root,
-                np.ones(len(some)),
-                alphas[some] - middle,
+                self.B.T[:, rows] * root,
+                np.ones(len(group)),
+                alphas[group] - middle,
                 self.tol,
                 _INVERSE_PRODUCTS,
             )
-            X[:, some] = 0.0
-            X[:, some[:, None], at] = solved
+            X[:, group] = 0.0
+            X[:, group[:, None], rows] = solved
             good = (residuals <= self.tol).all(axis=0)
-            done[some[good]] = True
+            done[group[good]] = True
             if not good.all():
                 return
 

@@ -25,7 +25,7 @@ _LIFTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12)  # of a matrix with ones on its diago
 _FEW_COLUMNS = 3  # up to which triangular systems are solved one by one
 _FLOAT32_LARGEST = 1e20  # entries up to which float32 has room for squares of pivots, and for their inverses
 _FLOAT32_PIVOT = 1e-5  # of its diagonal entry: below it, some hundred times the rounding of float32 decides a step
-_LATE = 5  # steps after which what is left of the residual is rounding, once complementarity is there
+_LATE = 5  # steps after complementarity is reached: a residual that remains is rounding
 _BACK = 0.995  # of the way to the boundary
 _INSIDE = 0.1  # of the mean: how far a start without upper bounds is moved away from 0
 _SUMS = (np.zeros((0, 2)), np.array([[1.0, -1.0]]), np.eye(2))  # what is kept of (sum plus, sum minus), by groups
@@ -192,8 +192,8 @@ class Interior:
     def warm(self, K: np.ndarray, start: np.ndarray) -> None:
         """Move to a start of the nearest points of hulls, a little inside, with the multipliers of its gradient.
 
-        Nothing but the bounds at 0 and the sums gives coefficients a size. Complementarity is a part of what the
-        gradients of each sum differ by, so that a start near the solution is not led away from it again.
+        Only the bounds at 0 and the sums give coefficients a size. The complementarity to begin with is a part of the
+        differences between the gradients of each sum: a larger one would lead a start near the solution away from it.
         """
         x = start[self.half, self.at]
         halves = np.stack([self.half == 0, self.half == 1])[: len(self.rows)]
@@ -315,8 +315,8 @@ class _Newton:
     def corrected(self, first: _Step, center: float) -> tuple[_Step, float]:
         """Return the step to products of `center`, with the second-order terms of a first one, and how far it may go.
 
-        As long as that lengthens the step, products that a longer one would leave far from `center` are aimed at again
-        (Gondzio, 1996).
+        A longer step is tried. Products that it would leave far from `center` are corrected, and this is repeated as
+        long as the step grows (Gondzio, 1996).
         """
         p = self.point
         low, high = center - first.x * first.low, center + first.x * first.high
@@ -399,8 +399,8 @@ def path_of_features(
     """Yield weights u, slacks and |w|^2 along the central path (Mehrotra, 1992).
 
     The dual of the nearest points is max rho - |w|^2 / 2 under sign (<w, phi> + offset) - rho = slack >= 0. A step is
-    solved for w, the offset and rho together: what is left for u is a small difference of small numbers, which it is
-    not in a step that is solved for u.
+    solved for w, the offset and rho together. Then what is left for u is a small difference of small numbers. In a
+    step that is solved for u, it would not be.
 
     Parameters
     ----------

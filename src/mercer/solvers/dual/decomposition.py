@@ -1,9 +1,9 @@
 """Decomposition: SMO inside a working set, one product with the kernel matrix to tell all others.
 
 The scheme of Joachims (1999), with the second-order steps of Fan, Chen & Lin (2005), large working sets of which a part
-is kept, and points at their bounds left alone until the others are solved for. Kernel values are not kept: the square
-block of the working set and the product of the moved columns are computed anew, which is faster than reading them from
-memory where a pair costs about a nanosecond.
+is kept, and shrinking: points at their bounds are left alone until the others are solved for. Kernel values are not
+kept: the square block of the working set and the product of the moved columns are computed anew, which is faster than
+reading them from memory where a pair costs about a nanosecond.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mercer.solvers.dual.smo import CHUNK, SMO
 CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
 _SMALLEST = 1536  # points of a working set, if there are as many
 _HALF_NEW = 2048  # points of a working set of which half are new each time; of a larger one, a quarter
-_EARLY_SHRINKING = 5.0  # times the target: the violation from which on points rest where the free ones are many
+_EARLY_SHRINKING = 5.0  # times the target: the violation from which on points are shrunk where the free ones are many
 _BARRIER_POINTS = 2048  # the largest working set that is factorised when SMO crawls in it
 _HELD_POINTS = 6000  # points of a matrix that is factorised when nothing else helps
 _CRAWLING_SETS = 30  # working sets in a row in which SMO crawled, before a matrix is factorised
@@ -42,10 +42,10 @@ class Decomposition(SMO):
         super().__init__(problem, control, method)
         self.outer = 0
         everyone = np.random.default_rng(0).permutation(self.state.n + self.state.phantom).astype(np.int32)
-        self._everyone = self.hot = everyone
-        self.cold = everyone[:0]
+        self._everyone = self.active = everyone
+        self.shrunk = everyone[:0]
         self._free = self._crawling_sets = 0
-        self._recent: RecentSteps | None = None  # while points rest
+        self._recent: RecentSteps | None = None  # while points are shrunk
         self._sets_per_look = max(_SETS_PER_LOOK, 20 * self.state.n // _SMALLEST)
         self._idle_looks = 0
         self._progress = (math.inf, -math.inf)  # the gap and the dual of the last progress
@@ -62,15 +62,15 @@ class Decomposition(SMO):
 
     def advance(self) -> str:
         s = self.state
-        working = self.cold
+        working = self.shrunk
         target = math.inf
         while True:
             size, fresh = self._sizes()
             out = np.empty(size, np.int32)
-            count, violation = _core.select(*s.arrays, s.groups, self.hot, working, fresh, out)
+            count, violation = _core.select(*s.arrays, s.groups, self.active, working, fresh, out)
             if violation <= target or count == 0:
-                if self.cold.size:
-                    self._wake()
+                if self.shrunk.size:
+                    self._unshrink()
                     continue
                 bounds = self._look()
                 if self._small_gap(bounds):
@@ -87,25 +87,25 @@ class Decomposition(SMO):
                 target = self._next_target(violation, bounds)
                 self._shrink()
                 continue
-            if self._crowded and not self.cold.size and violation <= _EARLY_SHRINKING * target:
+            if self._crowded and not self.shrunk.size and violation <= _EARLY_SHRINKING * target:
                 self._shrink()
-                if self.cold.size:
+                if self.shrunk.size:
                     continue
             ahead = None if self._recent is None or self._crawling_sets else self._recent.extrapolation()
             if ahead is not None:
                 others = np.empty(size, np.int32)
-                number, rest = _core.select(*ahead[:3], *s.arrays[3:], s.groups, self.hot, working, fresh, others)
+                number, most = _core.select(*ahead[:3], *s.arrays[3:], s.groups, self.active, working, fresh, others)
                 if number:
-                    out, count, violation = others, number, rest
+                    out, count, violation = others, number, most
             working = out[:count]
             self._work(working, max(0.2 * violation, 0.5 * target), ahead)
             if (reason := self._pause()) is not None:
-                self._wake()
+                self._unshrink()
                 self._look()
                 return reason
 
     def _sizes(self) -> tuple[int, int]:
-        """Return how many points to work on, more where more are free, and how many of them are to be new."""
+        """Return the size of the working set, larger where more points are free, and how many of its points are new."""
         if self.outer % 4 == 0:
             self._free = int(np.count_nonzero(self.state.free))
         size = min(self.method.size, max(_SMALLEST, self._free + self._free // 8 + 512))
@@ -117,7 +117,7 @@ class Decomposition(SMO):
         return self._free > self.method.size
 
     def _work(self, working: np.ndarray, tol: float, ahead: Extrapolation | None = None) -> None:
-        """Solve for the working set, from the point ahead if there is one, then tell the hot points what moved."""
+        """Solve for the working set, from the point ahead if there is one, then update the active points' gradient."""
         s = self.state
         self._known = None
         if s.phantom:  # always among them, and last
@@ -133,8 +133,8 @@ class Decomposition(SMO):
             ahead, self._recent = None, self._no_steps()
             gradient, plus, minus = (array[working] for array in s.arrays[:3])
             before = plus - minus
-        rest = (upper, lower, width, s.groups, tol, min(cap, CHUNK), False)
-        done, violation = _core.smo(block, gradient, plus, minus, *rest)
+        settings = (upper, lower, width, s.groups, tol, min(cap, CHUNK), False)
+        done, violation = _core.smo(block, gradient, plus, minus, *settings)
         self._crawling_sets = self._crawling_sets + 1 if violation > tol and done >= 20 * len(working) else 0
         if self._crawling_sets >= _CRAWLING_SETS and not self.may_be_held and self._fits_barrier(len(working)):
             self._interior_points(block, working, plus, minus)
@@ -149,7 +149,7 @@ class Decomposition(SMO):
             s.gradient, s.plus, s.minus = ahead[:3]
         if which.size:
             moved = moved[which]
-            rows = self._hot_points if self.cold.size else None
+            rows = self._active_points if self.shrunk.size else None
             change = self.matrix.columns_product(working[which], moved, rows, self.single)
             s.gradient[slice(s.n) if rows is None else rows] += change
             self.drift += dot(moved, moved)
@@ -164,9 +164,9 @@ class Decomposition(SMO):
         return RecentSteps(s, self._image) if self._crowded and s.groups == 1 and not s.phantom else None
 
     def _image(self, where: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the matrix times a vector, for the hot points."""
+        """Return the matrix times a vector, for the active points."""
         out = np.zeros(self.state.n)
-        out[self._hot_points] = self.matrix.columns_product(where, values, self._hot_points, self.single)
+        out[self._active_points] = self.matrix.columns_product(where, values, self._active_points, self.single)
         return out
 
     def _fits_barrier(self, size: int) -> bool:
@@ -192,8 +192,8 @@ class Decomposition(SMO):
         if value(*parts) < value(plus[:m], minus[:m]):
             plus[:m], minus[:m] = parts
             if s.phantom:
-                rest = float((plus - minus)[:m].sum()) - float(b.sum()) - (s.plus - s.minus)[-1]
-                plus[-1], minus[-1] = max(0.0, -rest), max(0.0, rest)
+                excess = float((plus - minus)[:m].sum()) - float(b.sum()) - (s.plus - s.minus)[-1]
+                plus[-1], minus[-1] = max(0.0, -excess), max(0.0, excess)
 
     def _pause(self) -> str | None:
         """Between two working sets: limits, a checkpoint, a word to the listener."""
@@ -211,7 +211,7 @@ class Decomposition(SMO):
 
     def _without_progress(self) -> str | None:
         """Return why to stop, judged with fresh gradients: a target that rounding hides is never reached."""
-        self._wake()
+        self._unshrink()
         self.recompute()
         bounds = self._look()
         if self._small_gap(bounds) and self._trustworthy(bounds):
@@ -233,36 +233,35 @@ class Decomposition(SMO):
         self._progress, self._idle_looks = (math.inf, -math.inf), 0
         return None
 
-    # -- points at rest ---------------------------------------------------------------------------------
+    # -- shrinking --------------------------------------------------------------------------------------
 
     def _shrink(self) -> None:
-        """Leave alone the points at a bound that no pair would move, until the others are solved for."""
+        """Shrink to the active set: leave alone the points at a bound that no pair would move."""
         s = self.state
-        keep = s.free
-        resting = np.ones(s.n, bool)
+        shrinkable = ~s.free
         for up, down in s.slopes():
             low, high = up.min(), down.max()
-            resting &= (up >= high) & (down <= low)
-        keep = ~(resting & ~keep)
+            shrinkable &= (up >= high) & (down <= low)
+        keep = ~shrinkable
         if keep.mean() > 0.9:
             return
         chosen = np.append(keep, True) if s.phantom else keep
-        self.hot = self._everyone[chosen[self._everyone]]
-        self._hot_points = self.hot[self.hot < s.n]
-        self.cold = np.flatnonzero(~keep).astype(np.int32)
+        self.active = self._everyone[chosen[self._everyone]]
+        self._active_points = self.active[self.active < s.n]
+        self.shrunk = np.flatnonzero(~keep).astype(np.int32)
         self._before = s.coefficients
         self._recent = self._no_steps()
 
-    def _wake(self) -> None:
-        """Bring the gradient of the points at rest up to date, all changes since at once."""
+    def _unshrink(self) -> None:
+        """Make all points active again: the gradient of the shrunk ones takes all changes since at once."""
         s = self.state
         self._recent = None
-        if self.cold.size:
+        if self.shrunk.size:
             change = s.coefficients - self._before
             moved = np.flatnonzero(change)
             if moved.size:
-                s.gradient[self.cold] += self.matrix.columns_product(moved, change[moved], self.cold, self.single)
-        self.hot, self.cold = self._everyone, self._everyone[:0]
+                s.gradient[self.shrunk] += self.matrix.columns_product(moved, change[moved], self.shrunk, self.single)
+        self.active, self.shrunk = self._everyone, self._everyone[:0]
 
 
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -285,7 +284,7 @@ class RecentSteps:
     state
         Where the solver stands.
     product
-        Returns the matrix times a vector that is given by its places and values, right for the points at work.
+        Returns the matrix times a vector that is given by its places and values, right for the active points.
     """
 
     def __init__(self, state: State, product: Product) -> None:

@@ -40,9 +40,9 @@ _PART = 600  # points tried first when there are many
 _SMO_STEPS = 20  # per point, in which most margins are found
 _SMO_POINTS = 600  # up to which SMO is tried although vectors are at hand
 _MOST_COORDINATES = 1000  # of vectors that are taken as they are
-_FULL_RANK = 0.6  # rank per point from which on the matrix is quicker to factorise than the squares of its factor
+_FULL_RANK = 0.6  # rank per point: above it, the matrix itself is factorised sooner than the square of its factor
 _FIRST_EXCHANGES = 24  # from SMO's support vectors: those that arrive took 17 at most on 200 problems of 2,000 points
-_MEETING = 1e-6  # how near mixtures come, in units of the points' length, when only rounding keeps them apart
+_MEETING = 1e-6  # of the points' length: mixtures nearer than that are kept apart by rounding alone
 # The same where the classes overlap along the line between the mixtures: of 9,000 problems eight ended between 1e-6 and
 # 2e-6, and larger and larger bounds found no margin in any of them.
 _OVERLAPPING = 1e-5
@@ -155,9 +155,9 @@ def pivoted_factor(K: np.ndarray) -> Columns | None:
 
 
 def _between_vectors(points: np.ndarray, y: np.ndarray, free: bool, control: Control) -> tuple[Nearest, float]:
-    """Return the nearest mixtures of vectors and how near they are when they meet.
+    """Return the nearest mixtures of vectors, and the distance below which mixtures meet.
 
-    An offset makes up for a move of all vectors: with their mean at 0 they lose nothing where they lie far out.
+    An offset makes up for a move of all vectors. They are moved to mean 0, where those far out keep all their digits.
     """
     moved = points - points.mean(axis=0) if free else points
     touching = 16 * FLOAT64_EPS * math.sqrt(float(np.einsum("ij,ij->i", moved, moved).max()))
@@ -207,11 +207,11 @@ def _widest(
     free = problem.offset != "none"
     total = float(np.abs(hulls.b).sum())
     b = hulls.b * (total / hulls.apart**2)
-    at = np.flatnonzero(b)
+    support = np.flatnonzero(b)
     if points is None:
         values = hulls.values * (total / hulls.apart**2)
     else:
-        values = points @ (b[at] @ points[at])
+        values = points @ (b[support] @ points[support])
     lengths = np.sqrt(np.abs(diagonal(problem.gram.kernel.of, problem.points())))
     length = float(np.abs(b) @ lengths)
     if FLOAT64_EPS * length * float(lengths.max()) > 0.5:
@@ -224,10 +224,10 @@ def _widest(
     dual = 0.5 * (total / hulls.apart) ** 2
     primal, rounding = max(dual, dual / smallest**2), 2 * FLOAT64_EPS * length * (length + total)
     slack = y * values - 1.0
-    kkt = max(float(np.abs(slack[at]).max()), float(-slack.min()))
+    kkt = max(float(np.abs(slack[support]).max()), float(-slack.min()))
     run, solver = Run(control, steps=hulls.steps), "nearest points of the convex hulls"
     certificate = run.certificate(primal, dual, kkt, solver, otherwise=Stop.FLOOR, rounding=rounding)
-    run.note(primal, dual, certificate.relative_gap, len(at))
+    run.note(primal, dual, certificate.relative_gap, len(support))
     return Solution(np.maximum(b, 0.0), np.maximum(-b, 0.0), offset, values, certificate, history=run.history)
 
 
@@ -250,7 +250,7 @@ def _by_bounds(problem: SVMDual, control: Control, y: np.ndarray, size: float) -
     """Solve under finite bounds, larger ones while some coefficient reaches its own.
 
     A solution below its bounds is the hard-margin solution. Dual values only grow with the bounds, and each is a lower
-    bound of |w|^2 / 2: where even the largest bounds are reached, no margin wider than 2 / sqrt(2 D) exists.
+    bound of |w|^2 / 2. If even the largest bounds are reached, no margin is wider than 2 / sqrt(2 D).
     """
     start, shift = problem, problem.offset != "none"
     for number in range(len(_BOUNDS)):

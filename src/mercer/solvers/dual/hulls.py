@@ -1,8 +1,8 @@
 """The nearest points of two convex hulls: the problem behind a hard margin, which has a solution whatever the classes.
 
-Mixtures of the two classes, sum b_i phi_i with both parts of b summing to 1, are nearest at a distance that is the
-width of the margin, and meet where there is none (Bennett and Bredensteiner, 2000). No coefficient grows without bound,
-as those of the dual do.
+Mixtures of the two classes are sums sum b_i phi_i with both parts of b summing to 1. The distance of the nearest is the
+width of the margin; where there is no margin, they meet (Bennett and Bredensteiner, 2000). Coefficients are bounded;
+those of the dual of a hard margin may not be.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mercer.solvers.dual.barrier import Interior, inverse_times, path, path_of_f
 
 _ONE_THREAD = 100_000_000  # products below which a second thread costs more than it brings
 _DIRECT_POINTS = 200  # of mixtures, up to which they are refined by solving for all coefficients at once
-_HALVING = 8  # exchanges in which the points to exchange become half as many, where they are few
-_FALLS = ((2, 0.85), (_HALVING, 0.5))  # exchanges, and to which part many points to exchange fall in them on the way
+_HALVING = 8  # exchanges in which the points to exchange should become half as many, once they are few
+_FALLS = ((2, 0.85), (_HALVING, 0.5))  # exchanges, and the part of many points that is still to exchange after them
 _MOST_EXCHANGES = 60  # where so many have led nowhere, interior steps go on
 _MOST_BORDERED = 40  # points by which a set may differ from the one that was factorised
 _EQUATIONS_GAP = 0.03  # of interior mixtures: from there on their points are nearly those of the nearest
@@ -33,13 +33,13 @@ _COLUMN_SHARE = 0.1  # of 1 / stiffness: columns of a factor that leave less of 
 _RESIDUAL = 1e-6  # of the square of the distance: what equations may leave of w
 _VALUE_ROUNDING = 1e-15  # of k(x, x), in w at a point
 _SQUARE_ROUNDING = 5e-14  # of k(x, x), in squares of distances that are sums of kernel values
-_OVERLAP = 1e-14  # of k(x, x): squares of distances that are not told from 0 by classes that overlap there
-_STALLED = 8  # steps in which mixtures come no nearer and margins grow no wider, which end it
+_OVERLAP = 1e-14  # of k(x, x): squares of distances that count as 0 where the classes overlap
+_STALLED = 8  # steps without nearer mixtures or a wider margin: there it ends
 _FLOOR_STEPS = 4  # in which complementarity does not halve: rounding keeps it where it is
 
 
 class Columns(NamedTuple):
-    """F with F F' = K up to rounding, what its first, its first two, ... columns leave of K's diagonal, and K."""
+    """F with F F' = K up to rounding, the square of each pivot, and K."""
 
     values: np.ndarray
     left: np.ndarray
@@ -269,7 +269,7 @@ def in_mixture(K: np.ndarray, mixed: Nearest, sign: np.ndarray, free: bool, time
 
 
 def is_nearest(K: np.ndarray, mixed: Nearest, tol: float) -> bool:
-    """Return whether no mixtures are nearer by more than a gap of `tol`, or by what the rounding of squares hides."""
+    """Return whether no mixtures are nearer by more than a gap of `tol`, or by more than the rounding of squares."""
     return mixed.gap <= max(
         tol, min(_SQUARE_ROUNDING * float(np.abs(K.diagonal()).max()) / max(mixed.apart**2, 1e-300), 0.1)
     )
@@ -294,9 +294,9 @@ def refined_on_matrix(
 
     At the nearest, w is the same on all points of a mixture, and beyond that on all others. Points with a coefficient
     of the wrong sign leave, and points that w puts between the mixtures join (block principal pivoting; Portugal,
-    Judice and Vicente, 1994). Where these do not become half as many in some exchanges only the last half of them are
-    exchanged, since all at once go round in circles; where they are many by then, or become more, there is no way.
-    A gap of `tol` is enough, and `most` exchanges are made.
+    Judice and Vicente, 1994). If exchanges do not halve their number, all at once go round in circles, and only the
+    last half are exchanged. If they are many by then, or become more, the search ends. It also ends at a gap of `tol`
+    and after `most` exchanges.
     """
     best: Nearest | None = None
     largest = float(np.abs(K.diagonal()).max())
@@ -334,10 +334,10 @@ def refined_on_matrix(
 
 
 class _Equations:
-    """Mixtures along which w is the same on all their points, for sets of points that differ by few.
+    """Mixtures with the same w on all of their points, for sets of points that differ by few.
 
-    The matrix of one set is factorised; others border it with the columns of points that join, and with those of the
-    identity for points that leave.
+    The matrix of one set is factorised. For another set it is bordered: with columns of K for points that join, and
+    with columns of the identity for points that leave.
     """
 
     def __init__(self, K: np.ndarray, sign: np.ndarray, free: bool) -> None:
@@ -384,7 +384,7 @@ class _Equations:
         self.known: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def _columns(self, border: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns that border the matrix, and what its inverse makes of them."""
+        """Return the columns that border the matrix, and its inverse times them."""
         new = np.array([i for i in border if i not in self.known], dtype=np.intp)
         if len(new):
             columns = np.where(self.base[new], self.points[:, None] == new, self.K[np.ix_(self.points, new)])
@@ -414,18 +414,18 @@ def _refined(points: np.ndarray, b: np.ndarray | None, sign: np.ndarray, free: b
 
     Each point against the heaviest of its mixture: no step along these differences changes a sum.
     """
-    at = np.flatnonzero(b) if b is not None else np.empty(0, np.intp)
-    if b is None or not len(at) <= min(points.shape[1] + 2, _DIRECT_POINTS):
+    support = np.flatnonzero(b) if b is not None else np.empty(0, np.intp)
+    if b is None or not len(support) <= min(points.shape[1] + 2, _DIRECT_POINTS):
         return None
-    heaviest = np.full(len(at), at[np.argmax(np.abs(b[at]))])
+    heaviest = np.full(len(support), support[np.argmax(np.abs(b[support]))])
     if free:
         for side in (-1.0, 1.0):
-            heaviest[sign[at] == side] = at[np.argmax(side * b[at])]
-    at, heaviest = at[at != heaviest], heaviest[at != heaviest]
-    ahead, behind = sign[at], sign[heaviest]
-    differences = points[at] * ahead[:, None] - points[heaviest] * behind[:, None]
+            heaviest[sign[support] == side] = support[np.argmax(side * b[support])]
+    support, heaviest = support[support != heaviest], heaviest[support != heaviest]
+    ahead, behind = sign[support], sign[heaviest]
+    differences = points[support] * ahead[:, None] - points[heaviest] * behind[:, None]
     moves = np.linalg.lstsq(differences.T, -(points.T @ b), rcond=None)[0]
     b = b.copy()
-    np.add.at(b, at, ahead * moves)
+    np.add.at(b, support, ahead * moves)
     np.add.at(b, heaviest, -behind * moves)
     return b if (sign * b >= 0).all() else None

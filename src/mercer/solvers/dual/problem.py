@@ -23,7 +23,7 @@ FLOAT64_EPS = float(np.finfo(np.float64).eps)
 _FITS_ANY_BUDGET = 2**16  # bytes of a matrix; asking the system what is free takes longer than such a fit
 _FLOAT64_POINTS = 600  # points up to which float64 costs no more than float32
 _FLOAT32_TOL = 1e-6  # the smallest relative gap that is looked for in float32
-_SUM_DRIFT = 4e-9  # what rounding in a run may do to the sums that it keeps, in units of all coefficients
+_SUM_DRIFT = 4e-9  # of the sum of all coefficients: by which rounding may change, in a run, sums that it keeps
 
 
 @dataclass
@@ -55,8 +55,8 @@ class SVMDual:
     rows
         Which of the points of `gram` take part; None for all. Many problems, as those of class pairs, share one.
     classes
-        The two runs of points that `rows` joins, where they are those of a pair of classes. Pairs that have a class in
-        common hold the same array.
+        The points of the two classes that `rows` joins, for a pair of classes. Pairs with a class in common hold the
+        same array.
     linear, width, upper, lower
         As above, one number per point.
     offset

@@ -1,7 +1,7 @@
 """Many dual problems on parts of one kernel matrix: the folds and the penalties of a search.
 
-A fold's problem is that of all points with the box of those left out closed. They cannot move, and what the solver
-keeps for them, the gradient, is the value of f where it is to be scored: a fold costs no matrix and no prediction.
+A fold's problem is that of all points, with the box of those left out closed: their coefficients stay 0. The solver
+keeps their gradients all the same, and these are the values of f to be scored: a fold costs no matrix, no prediction.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEPS_PER_LOOK = 16  # SMO steps per active point between two looks at the gap
 _TARGET = 0.1  # of the violation: where SMO among the active points ends
 _CRAWLING = 0.9  # of the violation: if SMO ends above it, it crawls
 _FLOAT32_CHECK = 10.0  # times the gap asked for: there the solution is known well enough to say what float32 does to it
-_MOST_ACTIVE = 0.7  # of the points: if more may move, all are worked on, which needs no rows put together
+_MOST_ACTIVE = 0.7  # of the points: if more are active, all are worked on, and no rows need be put together
 _CLIPPINGS = 6  # times that coefficients are set to the end of their interval, and the others solved for again
 _ROUNDING = 6e-8  # of float32
 
@@ -161,7 +161,7 @@ class SharedMatrix:
 
 
 class SharedMatrixSMO(SMO):
-    """SMO on the points that may move soon, with Newton steps where it crawls. It leaves harder problems to others.
+    """SMO on the active points, with Newton steps where it crawls. It leaves harder problems to others.
 
     Parameters
     ----------
@@ -282,21 +282,21 @@ def newton_step(K: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndar
     inside, change = np.ones(n, bool), np.zeros(n)
     ridge = 1e-7 * float(K.diagonal().max())
     for _ in range(_CLIPPINGS):
-        at = np.flatnonzero(inside)
-        A = K[np.ix_(at, at)]
-        A[np.diag_indices(len(at))] += ridge
+        free = np.flatnonzero(inside)
+        A = K[np.ix_(free, free)]
+        A[np.diag_indices(len(free))] += ridge
         fixed = np.where(inside, 0.0, change)
-        right = np.column_stack([-(slope + K @ fixed)[at], np.ones(len(at))])
+        right = np.column_stack([-(slope + K @ fixed)[free], np.ones(len(free))])
         try:
             factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             return np.zeros(n)
         both = cho_solve(factor, right, overwrite_b=True, check_finite=False)
-        change[at] = both[:, 0] - both[:, 1] * ((both[:, 0].sum() + fixed.sum()) / both[:, 1].sum())
-        outside = at[(change[at] < low[at]) | (change[at] > high[at])]
+        change[free] = both[:, 0] - both[:, 1] * ((both[:, 0].sum() + fixed.sum()) / both[:, 1].sum())
+        outside = free[(change[free] < low[free]) | (change[free] > high[free])]
         if not outside.size:
             return change
-        if outside.size >= at.size - 1:
+        if outside.size >= free.size - 1:
             break
         whole = change.copy()
         change[outside] = np.clip(change[outside], low[outside], high[outside])

@@ -25,7 +25,7 @@ CHUNK = 200_000  # SMO steps between two looks at the clock
 _DUAL_SHARE = 0.05  # of tol: what the dual value may still gain from one look at the gap to the next at the end
 _STEPS_BEFORE_CRAWLING = 100  # SMO steps per point, beyond the first chunk; then interior points are tried
 _PROBE = 1000  # SMO steps before interior points where SMO is known to crawl
-_STALLED = 2_000_000  # SMO steps after interior points in which a gap that has not halved will not
+_STALLED = 2_000_000  # SMO steps after interior points: a gap that they have not halved will stay
 _FLOAT32_VIOLATION = 1e-6  # the smallest violation that float32 can tell, in units of the gradient
 FLOAT32_SHARE = 0.3  # of the gap asked for: what float32 values may hide of it
 _SAMPLE = 48  # free points on which float32 is compared with float64
@@ -128,8 +128,8 @@ class SMO(ABC):
     def _small_gap(self, bounds: Bounds) -> bool:
         """Return whether the gap is small enough, and the dual value steady to a twentieth of it.
 
-        The gap may be nearly all on the primal side, or nearly all on the dual one; a certificate bounds both, but a
-        solver that stops at the first sight of the gap would leave as much as tol in the dual value.
+        The gap may be nearly all on the primal side, or nearly all on the dual one. A certificate bounds both. But a
+        solver that stops as soon as the gap is small may leave an error of tol in the dual value.
         """
         tol, size = self.control.tol, max(abs(bounds.primal), abs(bounds.dual))
         if bounds.relative_gap > tol:
@@ -149,7 +149,7 @@ class SMO(ABC):
         return bounds
 
     def _at_floor(self, violation: float) -> bool:
-        """Return whether rounding is all that is left, by its size or because nothing has improved for six looks."""
+        """Return whether only rounding is left: the violation is as small, or six looks have seen no progress."""
         recent = self.run.history[-6:]
         last, first = recent[-1], recent[0]
         still = len(recent) == 6 and last.dual - first.dual <= 1e-12 * abs(last.dual)
@@ -313,18 +313,18 @@ def measured_float32_gap(
     free, box
         Which coefficients are free, and how large their boxes are.
     """
-    some = np.flatnonzero(free)
-    if not some.size:
+    sample = np.flatnonzero(free)
+    if not sample.size:
         return 0.0  # at a bound, a small error of f changes nothing
-    some = some[np.unique(np.linspace(0, len(some) - 1, _SAMPLE).astype(np.intp))]
+    sample = sample[np.unique(np.linspace(0, len(sample) - 1, _SAMPLE).astype(np.intp))]
     support = np.flatnonzero(b)
     points, gram = problem.points(), problem.gram
-    left = points.take(some)
+    left = points.take(sample)
 
     def part(chosen: np.ndarray) -> np.ndarray:
         return np.asarray(gram.on(left, points.take(chosen)).matvec(b[chosen]))
 
     # So few at a time that no centre is looked for: moving all points to one in float64 would cost more than the sums.
     parts = run(part, [support[i : i + _PART] for i in range(0, len(support), _PART)])
-    error = np.abs(sum(parts) - values[some]).mean()
+    error = np.abs(sum(parts) - values[sample]).mean()
     return 2.0 * float(error) * float(box[free].sum()) / 2

@@ -1,7 +1,7 @@
 """Hard tubes (regression with C = infinity): the flattest function within epsilon of every target, or why none exists.
 
-An interior-point method comes near, and linear equations finish: f is known where it touches the tube. Where that
-fails, a linear program finds the narrowest tube that a function of the kernel's space stays in.
+An interior-point method comes near, and linear equations finish: f is known where it touches the tube. Where
+they fail, a linear program finds the narrowest tube that some function of the kernel's space stays in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mercer.solvers.run import Run
 
 _IDLE_EXCHANGES = 3  # of points on the edge, that are not much fewer than those before
 _LEAST_SQUARES = 400  # points on the edge up to which equations may be solved by least squares
-_EDGE = 1e-6  # of the targets: how far from the edge of the tube a point may be that is said to be on it
+_EDGE = 1e-6  # of the targets: a point as near as that to the edge of the tube is on it
 _PROGRAM_ERROR = 1e-9  # of the width of a tube: what a linear program may be off
 
 
@@ -79,22 +79,22 @@ def _flattest(K: np.ndarray, y: np.ndarray, width: np.ndarray, free: bool) -> tu
     near = barrier(K, -y, width, unbounded, unbounded, none, none, int(free), 1e-10)
     b = none if near is None else near[0] - near[1]
     best, fewest, waited = (b, _central(y - K @ b, width, free)), np.inf, 0
-    side = np.sign(b)
-    while waited < _IDLE_EXCHANGES and side.any():
-        at = np.flatnonzero(side)
-        part, offset = _equations(K[np.ix_(at, at)], (y - side * width)[at], free)
+    sign = np.sign(b)
+    while waited < _IDLE_EXCHANGES and sign.any():
+        at = np.flatnonzero(sign)
+        part, offset = _equations(K[np.ix_(at, at)], (y - sign * width)[at], free)
         if part is None:
             break
         b = np.zeros(n)
         b[at] = part
         residual = y - K @ b - offset
-        wrong = side * b < 0
-        beyond = (side == 0) & (np.abs(residual) > width * (1 + 1e-12) + 16 * FLOAT64_EPS * np.abs(y).max())
+        wrong = sign * b < 0
+        beyond = (sign == 0) & (np.abs(residual) > width * (1 + 1e-12) + 16 * FLOAT64_EPS * np.abs(y).max())
         moving = int(wrong.sum() + beyond.sum())
         if not moving:
             return b, offset
         fewest, waited = (moving, 0) if moving < 0.8 * fewest else (fewest, waited + 1)
-        side = np.where(wrong, 0.0, np.where(beyond, np.sign(residual), side))
+        sign = np.where(wrong, 0.0, np.where(beyond, np.sign(residual), sign))
     return best
 
 

@@ -19,7 +19,7 @@ _SHORTER_STEPS = 12  # that are tried along one direction
 
 
 class Objective(Protocol):
-    """A function whose value is known before its slopes, which are as dear again."""
+    """A function whose slopes are computed after its value, at the same cost again."""
 
     def value(self, theta: np.ndarray) -> float:
         """Return the value; -inf where there is none."""
@@ -127,8 +127,8 @@ def climb(
             stopped = reason
             break
         p *= min(1.0, _LONGEST_STEP / float(np.abs(p).max()))
-        found = _along(objective, theta, value, g, p, low, high)
-        if found is None:
+        accepted = _along(objective, theta, value, g, p, low, high)
+        if accepted is None:
             if fresh:
                 break  # the slopes say up and the values do not: rounding
             fresh, gained = True, math.inf
@@ -136,10 +136,10 @@ def climb(
             g = objective.slopes()
             continue
         steps += 1
-        s, new = found[0] - theta, objective.slopes()
+        s, new = accepted[0] - theta, objective.slopes()
         B = updated_curvature(B, s, g - new, fresh)
-        fresh, gained = False, found[1] - value
-        (theta, value), g = found, new
+        fresh, gained = False, accepted[1] - value
+        (theta, value), g = accepted, new
     return Top(theta, value, None if fresh else B, steps, stopped)
 
 

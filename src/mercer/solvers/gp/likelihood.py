@@ -181,7 +181,7 @@ class Evidence:
 
 
 def least_noise(diagonal: np.ndarray) -> float:
-    """Return the noise variance that is enough for a factor that rounding does not spoil, from the diagonal of K."""
+    """Return the least noise variance with which rounding does not spoil the factor, from the diagonal of K."""
     with np.errstate(over="ignore"):
         trace = float(np.abs(diagonal).sum(dtype=np.float64))
     if not math.isfinite(trace):
@@ -195,12 +195,12 @@ def fill(kernel: Kernel, points: Points, out: np.ndarray) -> None:
 
 
 def rows_of(points: Points, rows: np.ndarray) -> Points:
-    """Return some points as a set of their own, whose work is done once."""
+    """Return some points as a set of their own, which keeps what is computed once for each point."""
     return Points(points.take(rows).data, points.name)
 
 
 def unit_of_claims(unit: np.ndarray) -> np.ndarray:
-    """Return in what objectives are stated: 1 instead of units whose squares leave the range of float64."""
+    """Return the units of objectives: 1 in place of units whose squares leave the range of float64."""
     return np.where((unit < _LARGEST_TARGET) & (unit > 1 / _LARGEST_TARGET), unit, 1.0)
 
 
@@ -215,7 +215,7 @@ def mean_certificate(
     tol: float,
     **said: Any,
 ) -> tuple[Certificate, np.ndarray]:
-    r"""Return what the posterior mean claims as the ridge problem that it solves, and the relative residuals.
+    r"""Return the certificate of the posterior mean, which solves a ridge problem, and the relative residuals.
 
     .. math:: \tfrac12 \sum_i w_i (y_i - f(x_i))^2 + \tfrac{\alpha}{2} \|f\|_H^2, \qquad \alpha / w_i = s_i
 
@@ -236,10 +236,10 @@ def mean_certificate(
     alpha = float(s.mean())
     w = (alpha / s if alpha > 0 else np.ones(len(s)))[:, None]
     KA = Gram(kernel, points).product(A)
-    rest = Y - KA - s[:, None] * A
+    residual = Y - KA - s[:, None] * A
     length = np.linalg.norm(Y, axis=0)
     primal = 0.5 * (w * (Y - KA) ** 2).sum(axis=0) + 0.5 * alpha * np.einsum("ij,ij->j", A, KA)
-    gap = 0.5 * (w * rest**2).sum(axis=0)
+    gap = 0.5 * (w * residual**2).sum(axis=0)
     diagonal = np.asarray(kernel.diag(points), dtype=np.float64).clip(min=0.0)
     moved = np.sqrt(diagonal[:, None] * (diagonal @ A**2))
     floor = 2 * _EPS * (np.abs(Y).max(axis=0, initial=0.0) + moved + s[:, None] * np.abs(A))
@@ -249,12 +249,12 @@ def mean_certificate(
     certificate = Certificate(
         primal=float(primal @ square),
         dual=float((primal - gap) @ square),
-        kkt=float((np.abs(rest).max(axis=0) * unit).max()),
+        kkt=float((np.abs(residual).max(axis=0) * unit).max()),
         tol=tol,
         rounding=float(lost @ square),
         **said,
     )
-    return certificate, np.linalg.norm(rest, axis=0) / np.where(length > 0, length, 1.0)
+    return certificate, np.linalg.norm(residual, axis=0) / np.where(length > 0, length, 1.0)
 
 
 class Profile(Evidence):

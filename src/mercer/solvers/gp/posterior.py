@@ -74,7 +74,7 @@ class ByFactor:
         self.low_rank(0)
 
     def low_rank(self, new: int) -> LowRank | None:
-        """Return K as a matrix of low rank, if it is one and so many new points make it worth looking for.
+        """Return K as a matrix of low rank, if it is one and the new points are enough to repay the search.
 
         What is returned does not depend on what was asked before, nor do the digits of a variance.
         """
@@ -183,15 +183,15 @@ def whitened(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 class LowRank:
-    r"""The process as one with the kernel matrix R'R, which leaves the trace t of K - R'R out, plus a small rest.
+    r"""The process with the kernel matrix R'R of low rank in place of K; the trace t of K - R'R is left out.
 
     .. math:: \operatorname{var} f(x) \approx e + \rho^T (I + R S^{-1} R^T)^{-1} \rho, \qquad
               \rho = L_P^{-1} k_P(x), \quad e = k(x, x) - |\rho|^2
 
-    with the pivots P. Write f = g + h, where h is what the values at P leave open. The first term is the variance of h
-    before the data are seen, the second, u, that of g after they are seen if h is ignored. What is neglected is at
-    most :math:`2 \sqrt{\delta e u} + \delta e` with :math:`\delta = t / \min_i s_i`, by Cauchy and Schwarz: the data
-    say about h through the noise alone, which hides it by that factor.
+    with the pivots P. Write f = g + h, where h is independent of the values at P. The first term is the variance of h
+    before the data are seen. The second, u, is the variance of g after they are seen, as if h were 0. By Cauchy and
+    Schwarz the error is at most :math:`2 \sqrt{\delta e u} + \delta e` with :math:`\delta = t / \min_i s_i`: so
+    small is what h contributes to the data, beside the noise.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class LowRank:
         return cls(gram.kernel, Points(gram.left.take(at).data), root, inner, factor.trace / least)
 
     def completed(self, new: Points, exactly: Callable[[Points], np.ndarray]) -> np.ndarray:
-        """Return the variances, by another way where it is not certain that they are good."""
+        """Return the variances; where they may be inexact, those of `exactly`."""
         variances, certain = self.variance(new)
         if not certain.all():
             rest = np.flatnonzero(~certain)
@@ -258,7 +258,7 @@ class LowRank:
         return variances
 
     def variance(self, new: Points) -> tuple[np.ndarray, np.ndarray]:
-        """Return the variances, and of which it is certain that they are good to 2e-6 of themselves."""
+        """Return the variances, and which of them are certain to a relative error of 2e-6."""
         m, r = len(new), self.rank
         variances = np.array(self.kernel.diag(new), dtype=np.float64)
         certain = np.empty(m, dtype=bool)
@@ -281,8 +281,8 @@ class LowRank:
 def _hopeless(L: np.ndarray, rank: int, floor: float, most: int) -> bool:
     """Whether pivots fall too slowly to reach the floor by rank `most`, where all candidates of a block were taken.
 
-    The pivots of a few points fall faster than those of all, and the eigenvalues of smooth kernels at best as a
-    geometric series: going on at the rate of the last half is more than can be hoped for.
+    The pivots of a few points fall faster than those of all. Eigenvalues of smooth kernels fall at best as a geometric
+    series. So the rate of the last half is more than can be hoped for.
     """
     d = np.square(L.diagonal())
     half = len(d) // 2

@@ -15,16 +15,16 @@ from mercer.kernels import Kernel
 from mercer.points import Points
 
 NOISE = "noise"
-_RANGE = 1e5  # how far, by default, a parameter may move from where it starts, as a factor
+_RANGE = 1e5  # factor by which a parameter may move from its start, by default
 _SCALES = (1e-3, 1e5)  # bounds of a scale, in units of the spread of the points, or of where it starts
 _NOISES = (1e-6, 1e2)  # bounds of the noise, in units of the mean square of the targets
 _AMPLITUDES = ("factor", "value", "weight", "weights")  # parameters in units of squared targets
-_TINY, _LARGE = 1e-300, 1e300
+_TINY, _LARGE = 1e-300, 1e300  # within which bounds and their logarithms are finite
 
 
 @dataclass(frozen=True)
 class Space:
-    """The parameters of a kernel and the noise variance, as vectors of the logarithms of those that are free.
+    """The parameters of a kernel and the noise variance; the free ones are searched by their logarithms.
 
     Attributes
     ----------

@@ -215,8 +215,8 @@ class _Proximal(Run):
     def _solver(self, active: np.ndarray, strength: np.ndarray, accuracy: float) -> Callable[[np.ndarray], np.ndarray]:
         """Return the solver of the Newton systems (P + A' s J A) x = r; J projects onto the classes of each row.
 
-        J_i = diag(S) - S S' / |S| for the classes S where beta_i > 0. A shift of all offsets changes nothing, which a
-        small penalty on them settles.
+        J_i = diag(S) - S S' / |S| for the classes S where beta_i > 0. A shift of all offsets changes nothing; a small
+        penalty on them makes the solution unique.
         """
         problem = self.problem
         count = active.sum(axis=1)

@@ -64,8 +64,8 @@ def _follow(problem: LinearProblem, state: State, tol: float, largest: float, ho
     width = max(float(np.abs(z).mean()), 1e-12 * float(np.abs(target).max()), 1e-300)
     xi, u = np.maximum(z, 0.0) + 0.1 * width, np.maximum(-z, 0.0) + 0.1 * width
     alpha = np.broadcast_to(np.minimum(0.5 * cost, largest), z.shape).copy()
-    rest = cost - alpha
-    xi *= alpha / rest
+    room = cost - alpha
+    xi *= alpha / room
     state.gap = np.inf
     best, smallest, stalled = np.inf, np.inf, 0
     fresh = True  # f is A v, not yet a sum of steps
@@ -77,7 +77,7 @@ def _follow(problem: LinearProblem, state: State, tol: float, largest: float, ho
         if rows.offset:  # what it would cost to balance alpha
             unbalanced = abs(float(pull[-1])) - 1e-14 * float(alpha.sum())  # less than that is rounding
             gap += max(0.0, unbalanced) * (abs(float(v[-1])) + width)
-        mu = (float(np.vdot(alpha, u)) + float(np.vdot(rest, xi))) / (2 * alpha.size)
+        mu = (float(np.vdot(alpha, u)) + float(np.vdot(room, xi))) / (2 * alpha.size)
         relative = relative_gap(gap, primal, dual)
         if not math.isfinite(relative):
             state.stopped = _OVERFLOW
@@ -102,35 +102,35 @@ def _follow(problem: LinearProblem, state: State, tol: float, largest: float, ho
             state.stopped = limit or _STALLED
             return
         held = min(hold, 1e-9 * width / float(alpha.mean()))
-        ratio_u, ratio_xi = u / alpha, xi / rest
+        ratio_u, ratio_xi = u / alpha, xi / room
         theta = 1.0 / (ratio_u + ratio_xi + held)
         newton.update(total(theta))
         stationarity = p * v - pull
         # Towards the solution itself; how far that goes says how much of mu to keep, and what curves away.
         dv, df, da = _direction(problem, newton, theta, stationarity, z)
         du, dxi = -u - ratio_u * da, ratio_xi * da - xi
-        step = longest(1.0, [(alpha, da), (rest, -da), (u, du), (xi, dxi)])
-        reached = float(np.vdot(alpha + step * da, u + step * du)) + float(np.vdot(rest - step * da, xi + step * dxi))
+        step = longest(1.0, [(alpha, da), (room, -da), (u, du), (xi, dxi)])
+        reached = float(np.vdot(alpha + step * da, u + step * du)) + float(np.vdot(room - step * da, xi + step * dxi))
         kept = mu * (reached / (2 * alpha.size) / mu) ** 3
         curved, far = (da * du, da * dxi), step
         # The correction supposes a whole step: after a short one it can lead in circles, and less of it is better
         # (Colombo and Gondzio, 2008). Without progress, back to the central path.
         for share in (0.0,) if stalled >= 3 else (1.0, far * far, 0.0):
             aim = kept if share == 1.0 else max(kept, 0.2 * mu)
-            first, second = (aim - share * curved[0]) / alpha, (aim + share * curved[1]) / rest
+            first, second = (aim - share * curved[0]) / alpha, (aim + share * curved[1]) / room
             dv, df, da = _direction(problem, newton, theta, stationarity, z + first - second)
             du, dxi = first - u - ratio_u * da, second - xi + ratio_xi * da
-            step = min(1.0, 0.995 * longest(2.0, [(alpha, da), (rest, -da), (u, du), (xi, dxi)]))
+            step = min(1.0, 0.995 * longest(2.0, [(alpha, da), (room, -da), (u, du), (xi, dxi)]))
             if step >= 0.5 * far or step >= 0.3:
                 break
         if stalled:  # mu along the step is a parabola: not beyond its lowest point
-            slope = float(np.vdot(da, u - xi)) + float(np.vdot(alpha, du)) + float(np.vdot(rest, dxi))
+            slope = float(np.vdot(da, u - xi)) + float(np.vdot(alpha, du)) + float(np.vdot(room, dxi))
             curvature = float(np.vdot(da, du - dxi))
             if slope < 0 < curvature:
                 step = min(step, -0.5 * slope / curvature)
         v, f, fresh = v + step * dv, f + step * df, False
         alpha, u, xi = alpha + step * da, u + step * du, xi + step * dxi
-        rest = rest - step * da
+        room = room - step * da
         state.steps += 1
 
 

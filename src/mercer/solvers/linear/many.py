@@ -25,10 +25,10 @@ _STAGE_STEPS = 15  # of a stage on the sample; where more are needed, the whole 
 class ManyRows:
     """Newton's method with gradients of all rows; for hinges then the problem of the rows near the margin alone.
 
-    Rounding a hinge over a width that holds a few hundredths of the rows changes little, and with so many rows its
-    Hessian hardly depends on the width or on which rows are drawn: a step takes one look at X and leaves a tenth of the
-    error or less. When the steps are short, only rows within a few of them from the margin can be on either side of it:
-    the others are held on theirs (see `linear_solve`), and the problem of those few is solved to the end.
+    A hinge is rounded over a width that holds a few hundredths of the rows, which changes little. With so many rows its
+    Hessian hardly depends on the width, or on which rows are drawn: a step takes one look at X and leaves a tenth of
+    the error or less. Once steps are short, only rows a few of them from the margin may still cross it. The others are
+    held on their side (see `linear_solve`), and the problem of those few is solved to the end.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class ManyRows:
         return sub.pull(alpha)
 
     def _moved(self, v: np.ndarray) -> float:
-        """Return by how much f differs from that of v, on average over the sample."""
+        """Return the root mean square, over the sample, of the difference between f and the f of v."""
         return float(np.sqrt(np.square(self.sample.rows.times(self.state.v - v)).mean()))
 
     # -- both -------------------------------------------------------------------------------------------
@@ -185,8 +185,8 @@ class ManyRows:
 class Secants:
     """Steps with the Hessian of some of the rows, corrected by how the gradients have changed along earlier steps.
 
-    The multisecant form of Anderson's acceleration (Fang and Saad, 2009): close to the solution, where the gradient is
-    linear, it is what conjugate gradients are, preconditioned by that Hessian.
+    The multisecant form of Anderson's acceleration (Fang and Saad, 2009): close to the solution the gradient is
+    linear, and these are the steps of conjugate gradients, preconditioned by that Hessian.
 
     Parameters
     ----------

@@ -96,8 +96,8 @@ def proximal(problem: LinearProblem, state: State, tol: float) -> State:
 
         alpha = clip(a + s z, 0, cost),
 
-    which turns the hinge into a Huber function of width cost/s around the anchor. Newton's method minimises it; only
-    rows inside that width have curvature, about as many as there are support vectors on the margin.
+    which turns the hinge into a Huber function of width cost/s around the anchor. Newton's method minimises it. Only
+    rows inside that width have curvature: about as many as there are support vectors on the margin.
     """
     newton = system(problem.rows)
     cost = np.broadcast_to(problem.cost, problem.sign.shape)
@@ -131,7 +131,7 @@ def _newton(problem: LinearProblem, state: State, tol: float, newton: System, cl
     """Minimise the objective with a clipped derivative of the loss.
 
     A step is exact where no z leaves its piece. Ends when the relative gap of the problem itself is `tol`, or when the
-    residual says that further steps can only improve the smoothed problem.
+    residual is so small that more steps would improve the smoothed problem alone.
     """
     rows, sign = problem.rows, problem.sign
     p = rows.penalty
@@ -199,13 +199,13 @@ def squared_by_kernel(problem: LinearProblem, state: State, tol: float) -> State
 
 
 def proximal_by_kernel(problem: LinearProblem, state: State, tol: float) -> bool:
-    """Minimise a hinge problem whose bounds alpha <= cost do not matter, as where the rows can be separated.
+    """Minimise a hinge problem whose bounds alpha <= cost are not reached, such as one of separable rows.
 
-    Proximal steps of the dual, as in `proximal`. Where an alpha of the first step is beyond its cost, the answer is
-    False and the state is what it was: exchanging rows with a bound leads in circles.
+    Proximal steps of the dual, as in `proximal`. If an alpha of the first step exceeds its cost, return False
+    and leave the state as it was: exchanging rows with a bound leads in circles.
     """
     newton = KernelNewton(problem, state)
-    # 1 / strength stands beside the kernel values: small enough that two or three steps are all it takes.
+    # 1 / strength is added to the kernel values, and is so small beside them that two or three steps suffice.
     size = float(newton.K.diagonal().mean()) or 1.0
     state.alpha = np.zeros(problem.sign.shape)
     fits = True
@@ -236,7 +236,7 @@ class KernelNewton:
         (1 / weight + K) d = f - K c - offset,   sum(c + d) = 0.
 
     So it costs one factorisation of the size of the active set and two products with K. Whole steps exchange all rows
-    that are on the wrong side at once; while fewer and fewer are, this is block principal pivoting, which ends with the
+    that are on the wrong side at once; while their number falls, this is block principal pivoting, which ends with the
     exact solution after some ten steps (Portugal, Judice and Vicente, 1994). Else a line search sees to progress.
 
     Parameters

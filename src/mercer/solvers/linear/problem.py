@@ -70,7 +70,7 @@ class LinearProblem:
         return pull if self.linear is None else pull + self.linear
 
     def dual(self, alpha: np.ndarray, pull: np.ndarray) -> float:
-        """Return the dual objective, with what is missing to the constraint of the offset taken as nothing."""
+        """Return the dual objective, as if alpha met the constraint of the offset."""
         return self.constant + self.gain(alpha) - 0.5 * self.rows.dual_square(pull)
 
     def gain(self, alpha: np.ndarray) -> float:
@@ -147,8 +147,8 @@ def balanced(problem: LinearProblem, alpha: np.ndarray) -> np.ndarray:
 def best_offset(problem: LinearProblem, f: np.ndarray) -> float:
     """Return the constant that, added to f, makes the risk smallest: a zero of its increasing derivative.
 
-    The derivative is monotone, so that an interval that holds its zero is known after each evaluation. The hinge's is a
-    staircase: once few of its steps lie inside the interval, they are sorted.
+    The derivative is monotone: each evaluation narrows the interval that holds its zero. The hinge's is a staircase:
+    once few of its steps lie inside the interval, they are sorted.
     """
     sign, target, cost = problem.sign, problem.target, np.broadcast_to(problem.cost, problem.sign.shape)
     kink = sign * (target - sign * f)  # side k of row i is active for shifts t with sign t < sign kink
@@ -217,7 +217,7 @@ class LinearSolution:
 
 
 class State(Run):
-    """A run with the point where it stands, which is kept up to date so that an interrupt loses nothing."""
+    """A run and its current point, kept up to date so that an interrupt loses nothing."""
 
     def __init__(self, problem: LinearProblem, control: Control) -> None:
         super().__init__(control)
@@ -229,7 +229,7 @@ class State(Run):
         self._last = -1  # step of the stage; -1 for no limit
 
     def afresh(self, steps: int = -1) -> State:
-        """Forget all but the point, as the next stage starts, which may take so many steps; -1 for no limit."""
+        """Forget all but the point, for the next stage, of so many steps at most; -1 for no limit."""
         self.alpha, self.gap, self.stopped = None, np.inf, Stop.CONVERGED
         self._last = self.steps + steps if steps >= 0 else -1
         return self

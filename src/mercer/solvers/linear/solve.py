@@ -33,7 +33,7 @@ from mercer.solvers.run import Row
 
 _SAMPLE_ROWS = 20_000  # rows whose solution tells where the others lie
 _CLASS_ROWS = 500  # rows of each class in the sample at least
-_SMO_ROWS = 200  # rows up to which steps of SMO are much cheaper than the Python around a step of interior points
+_SMO_ROWS = 200  # rows up to which SMO costs much less than the Python around a step of interior points
 _SMO_COST = 100.0  # largest C k(x, x) for which SMO does not crawl on more rows than columns
 _SMO_STEPS_PER_ROW = 100  # after which SMO is given up, where there is another way
 _KERNEL_ROWS = 20_000  # rows up to which kernel values are worth computing
@@ -199,10 +199,10 @@ def _by_kernel(problem: LinearProblem, state: State, tol: float) -> bool:
 
 
 def _sample(problem: LinearProblem, rows: int) -> tuple[LinearProblem, np.ndarray]:
-    """Return a problem on some of the rows, of each class where there are classes, whose costs stand for all.
+    """Return a problem on some of the rows, with costs that stand for all rows, and the numbers of these rows.
 
-    And which rows they are: one drawn from each of as many stretches of equal length, of all rows or, where that would
-    leave too few of a class, of the class.
+    Rows are cut into stretches of equal length, and one is drawn from each. Where that would leave too few of a class,
+    its own rows are drawn from in this way.
     """
     random = np.random.default_rng(0)
     n = problem.rows.shape[0]
@@ -311,7 +311,7 @@ def solve_tiny(problems: list[LinearProblem], control: Control) -> list[State | 
 
 
 def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
-    """Solve a hinge problem by SMO; where interior points are possible, too, as long as it does not crawl."""
+    """Solve a hinge problem by SMO; where interior points are possible, too, in a limited number of steps."""
     control = state.control
     most = control.max_iter
     if exact(problem.rows):

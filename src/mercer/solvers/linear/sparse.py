@@ -99,7 +99,8 @@ def solve_sparse(problem: LinearProblem, control: Control) -> LinearSolution:
 def _bounded(problem: LinearProblem, price: np.ndarray, v: np.ndarray, alpha: np.ndarray, tol: float) -> Point:
     """Return a model and a feasible alpha near those given.
 
-    Weights that weigh less than the dual says they are away from being used are set to 0, as many as `tol` allows.
+    A weight whose pull is less than its price need not be used. Weights that are small beside this slack are set to 0,
+    as many as `tol` allows.
     """
     k = len(price)
     alpha = balanced(problem, alpha)
@@ -152,21 +153,21 @@ def _program(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) -
         options["time_limit"] = max(1e-3, control.time_limit - control.seconds)
     if control.max_iter >= 0:
         options["maxiter"] = control.max_iter - run.steps
-    done = optimize.linprog(
+    optimum = optimize.linprog(
         np.concatenate([price, price, np.zeros(free), problem.cost]),
         -sparse.hstack([A[:, :k], -A[:, :k], A[:, k:], sparse.eye_array(n)]).tocsc(),
         -np.ones(n),
         bounds=np.array([(0.0, np.inf)] * (2 * k) + [(-np.inf, np.inf)] * free + [(0.0, np.inf)] * n),
         options=options,
     )
-    run.steps += int(done.nit)
-    if done.x is not None:
-        v = np.append(done.x[:k] - done.x[k : 2 * k], done.x[2 * k : 2 * k + free])
-        seen = _bounded(problem, price, v, -done.ineqlin.marginals[None], 0.5 * control.tol)
+    run.steps += int(optimum.nit)
+    if optimum.x is not None:
+        v = np.append(optimum.x[:k] - optimum.x[k : 2 * k], optimum.x[2 * k : 2 * k + free])
+        seen = _bounded(problem, price, v, -optimum.ineqlin.marginals[None], 0.5 * control.tol)
         best = seen if seen.gap < best.gap else best
     run.note(best.primal, best.dual, best.gap, int((best.alpha > 0).sum()))
-    if run.asked_to_stop or (done.status != 0 and best.gap > control.tol):
-        return best, run.limit() or f"the linear program was left: {done.message}"
+    if run.asked_to_stop or (optimum.status != 0 and best.gap > control.tol):
+        return best, run.limit() or f"the linear program was left: {optimum.message}"
     return best, Stop.CONVERGED
 
 
@@ -195,8 +196,8 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
         v[:k] = p - q
         z = 1.0 - y * rows.times(v)
         pull = rows.transposed(y * alpha)
-        rest = cost - alpha
-        mu = float(alpha @ u) + float(p @ s) + float(q @ t) + (0.0 if squared else float(rest @ xi))
+        room = cost - alpha
+        mu = float(alpha @ u) + float(p @ s) + float(q @ t) + (0.0 if squared else float(room @ xi))
         mu /= 2 * k + len(y) * (1 if squared else 2)
         seen = _bounded(problem, price, v, alpha[None], 0.5 * control.tol)
         top, bottom = min(best, seen, key=lambda x: x.primal), max(best, seen, key=lambda x: x.dual)
@@ -209,7 +210,7 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
         limit = run.limit()
         if limit or idle >= _IDLE_STEPS or not np.isfinite(mu) or mu < 1e-290:
             return best, limit or Stop.rounding(f"no progress in {_IDLE_STEPS} steps")
-        theta = 1.0 / (u / alpha + (0.5 / cost if squared else xi / rest))
+        theta = 1.0 / (u / alpha + (0.5 / cost if squared else xi / room))
         loose = p / s + q / t
         rows.penalty = np.append(1.0 / loose, 0.0) if rows.offset else 1.0 / loose
         newton.update(theta)
@@ -217,7 +218,7 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
         aims: tuple[np.ndarray | float, ...] = (0.0, 0.0, 0.0, 0.0)
         for last in (False, True):
             a, r, first, second = aims
-            slack = z + a / alpha - (0.5 * alpha / cost if squared else r / rest)
+            slack = z + a / alpha - (0.5 * alpha / cost if squared else r / room)
             shift = first / s - p - second / t + q - p / s * missing[0] + q / t * missing[1]
             right = rows.transposed(y * theta * slack)
             right[:k] += shift / loose
@@ -227,11 +228,11 @@ def _follow(problem: LinearProblem, price: np.ndarray, best: Point, run: Run) ->
             da = theta * (slack - y * rows.times(dv))
             dpull = rows.transposed(y * da)[:k]
             du = a / alpha - u - u / alpha * da
-            dxi = -xi if squared else r / rest - xi + xi / rest * da
+            dxi = -xi if squared else r / room - xi + xi / room * da
             ds, dt = missing[0] - dpull, missing[1] + dpull
             dp, dq = first / s - p - p / s * ds, second / t - q - q / t * dt
             pairs = [(alpha, da), (u, du), (p, dp), (s, ds), (q, dq), (t, dt)]  # one after the other complementary
-            pairs += [] if squared else [(rest, -da), (xi, dxi)]
+            pairs += [] if squared else [(room, -da), (xi, dxi)]
             step = longest(2.0, pairs)
             if not last:
                 ends = [x + step * dx for x, dx in pairs]

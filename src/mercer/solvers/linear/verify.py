@@ -155,7 +155,7 @@ def check_ridge(
     .. math:: \min_{w, b} \sum_i s_i (y_i - w \cdot x_i - b)^2 + \alpha |w|^2 \; = \;
               \max_{u : \sum u_i = 0} \sum_i (2 u_i y_i - u_i^2 / s_i) - |\textstyle\sum_i u_i x_i|^2 / \alpha
 
-    The dual point is that of the residuals, u = s (y - w.x - b), less what contradicts a constraint. The gap
+    The dual point is that of the residuals, u = s (y - w.x - b), moved to meet its constraint. The gap
     is then |alpha w - sum u x|² / alpha (with w >= 0, what of it is no slack). Where alpha is so small that this is
     rounding divided by nothing, it is the change of the objective over a distance |w|.
 

@@ -101,9 +101,9 @@ def pegasos(
               \qquad \eta_t = \frac{1}{\lambda t}
 
     (Shalev-Shwartz, Singer, Srebro, Cotter 2011.) Each pass takes every point once; the paper draws with replacement.
-    After whole passes the coefficients are a point of the dual's box, y_i c_i between 0 and C_i = s_i/(lambda n), so
-    the duality gap is known (means, projected iterates and those of other step lengths may stick out; the dual is taken
-    where they are cut). A batch of all points is plain subgradient descent.
+    After whole passes the coefficients lie in the dual's box, y_i c_i between 0 and C_i = s_i/(lambda n): the duality
+    gap is known. Means, projected iterates and those of other step lengths may lie outside; for the dual they are
+    clipped to the box. A batch of all points is plain subgradient descent.
 
     Parameters
     ----------

@@ -203,26 +203,26 @@ def perceptron(
     Examples
     --------
     >>> X, y = np.array([[2.0], [1.0], [-1.0]]), np.array([1.0, 1.0, -1.0])
-    >>> done = perceptron(Vector(X, constant=False), y)
-    >>> done.order, done.per_epoch, done.converged
+    >>> errors = perceptron(Vector(X, constant=False), y)
+    >>> errors.order, errors.per_epoch, errors.converged
     ([0], [1, 0], True)
     """
-    done, started = Mistakes(np.zeros(len(y))), time.perf_counter()
+    errors, started = Mistakes(np.zeros(len(y))), time.perf_counter()
     steps = np.broadcast_to(steps, len(y))
     for _ in range(max_epochs):
         order = np.arange(len(y)) if random is None else random.permutation(len(y))
-        before = len(done.order)
+        before = len(errors.order)
         for start in range(0, len(y), iterate.panel):
-            _visit(iterate, y, order[start : start + iterate.panel], steps, done)
-        done.per_epoch.append(len(done.order) - before)
-        done.history.append((len(done.order), int(np.count_nonzero(done.counts)), time.perf_counter() - started))
-        if done.per_epoch[-1] == 0:
-            done.converged = True
+            _visit(iterate, y, order[start : start + iterate.panel], steps, errors)
+        errors.per_epoch.append(len(errors.order) - before)
+        errors.history.append((len(errors.order), int(np.count_nonzero(errors.counts)), time.perf_counter() - started))
+        if errors.per_epoch[-1] == 0:
+            errors.converged = True
             break
-    return done
+    return errors
 
 
-def _visit(iterate: Iterate, y: np.ndarray, rows: np.ndarray, steps: np.ndarray, done: Mistakes) -> None:
+def _visit(iterate: Iterate, y: np.ndarray, rows: np.ndarray, steps: np.ndarray, errors: Mistakes) -> None:
     """Visit a panel of points: only its mistakes cost a step of Python."""
     labels = y[rows]
     margins = labels * iterate.values(rows)
@@ -241,5 +241,5 @@ def _visit(iterate: Iterate, y: np.ndarray, rows: np.ndarray, steps: np.ndarray,
         at += 1 + int(later[0])
     mistakes = rows[chosen]
     iterate.add(mistakes, steps[mistakes] * labels[chosen])
-    done.counts[mistakes] += 1
-    done.order += mistakes.tolist()
+    errors.counts[mistakes] += 1
+    errors.order += mistakes.tolist()

@@ -121,19 +121,19 @@ def solve_boxed(boxed: Boxed, run: Run, control: Control) -> Point:
     strength, unit = boxed.strength, boxed.unit
     if control.max_iter >= 0:
         control = replace(control, max_iter=max(0, control.max_iter - run.steps))
-    done = solve([boxed.dual], control)[0]
-    claim = done.certificate
+    solution = solve([boxed.dual], control)[0]
+    claim = solution.certificate
 
     def scaled(value: float) -> float:
         return strength * (unit * value) * unit  # in this order, as the square of the unit may overflow
 
-    a, b = done.coefficients * unit, done.offset * unit + boxed.middle
-    f = (done.values - done.offset) * unit
+    a, b = solution.coefficients * unit, solution.offset * unit + boxed.middle
+    f = (solution.values - solution.offset) * unit
     with np.errstate(over="ignore"):
         square = float(a @ f)
     begun = run.steps
     run.steps += claim.iterations
-    for row in done.history:
+    for row in solution.history:
         at = begun + row.steps
         run.history.append(row._replace(steps=at, primal=scaled(row.primal), dual=scaled(row.dual)))
     primal, dual_value = scaled(claim.primal), scaled(claim.dual)

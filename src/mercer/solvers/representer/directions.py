@@ -16,7 +16,7 @@ _NEGLIGIBLE = 1e-13  # curvature in units of strength / k(x, x) that changes no 
 ROUGH = 1e-3  # the relative residual that products in float32 are good for without corrections
 _LEARNED_PRODUCTS = 64  # the last ones, from which the preconditioner learns
 _ACTIVE_SHARE = 0.95  # of the rows, up to which the others are left out of products
-_FLOAT32_FLOOR = 1e-5  # root of the model's gap, relative to that at the start, which float32 cannot lower
+_FLOAT32_FLOOR = 1e-5  # root of the model's gap over the gap at the start: float32 gets no lower
 _REMAINING_SHARE = 0.05  # of the objective after the step: a gain above it does not allow a larger error
 _DIAGONAL_SLACK = 0.2  # relative error allowed in the inverse of a preconditioner's diagonal
 _MOST_STEPS = 500  # of one run of conjugate gradients in float32, without corrections
@@ -31,10 +31,10 @@ class Directions:
               \qquad r = \lambda a + u, \quad u_i = w_i L'(v_i), \quad d_i = w_i L''(v_i)
 
     The others have s_i = -r_i / lambda; t is the step of the offset, if there is one. Systems for
-    which float32 is precise enough are solved by conjugate gradients, whose products with K add up to K s, which the
+    which float32 is precise enough are solved by conjugate gradients. Their products with K add up to K s, which the
     line search needs. Where some rows have no curvature, they run on the others only, and one more pass computes K s in
-    the rows left out. They end when the duality gap of the model, which costs nothing, is small beside the gain of the
-    step.
+    the rows left out. They end when the duality gap of the model is small beside the gain of the step; the gap costs
+    nothing.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Directions:
         forcing
             The relative residual to which the system is solved.
         share
-            Distance to the model's minimum, as a share of the gain of the step, at which systems in float32 end.
+            Systems in float32 end at this distance to the model's minimum, in units of the gain of the step.
         value
             The objective.
         """
@@ -82,19 +82,19 @@ class Directions:
         step = -r / strength
         if not active.any():
             return step, 0.0, systems.product(step)
-        rest = np.where(active, 0.0, step)
+        inactive = np.where(active, 0.0, step)
         with systems.in_16_bits(strength / float(d.max())):
-            K_rest = systems.product(rest) if rest.any() else np.zeros(len(v))
+            K_inactive = systems.product(inactive) if inactive.any() else np.zeros(len(v))
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.where(active, np.maximum(strength / d, EPS * len(v) * self.size), np.inf)
-            right = np.where(active, -r / d - K_rest, 0.0)
+            right = np.where(active, -r / d - K_inactive, 0.0)
         if task.intercept:
             right = np.stack([right, active.astype(float)], 1)
         right = right.reshape(len(v), -1)
-        model = _Model(task, v, a, r, rest, K_rest, active, share, value) if share else None
+        model = _Model(task, v, a, r, inactive, K_inactive, active, share, value) if share else None
         both, K_both = self._solved(shift, right, active, forcing, model)
         offset = 0.0
-        step, K_step = rest + both[:, 0], K_rest + K_both[:, 0]
+        step, K_step = inactive + both[:, 0], K_inactive + K_both[:, 0]
         if task.intercept:
             offset = _offset(float(step.sum()) + float(a.sum()), both[:, 1])
             step, K_step = step - offset * both[:, 1], K_step - offset * K_both[:, 1]
@@ -138,14 +138,14 @@ class Directions:
         finite = np.where(active, shift[rows], 0.0)[:, None]
         A, K_A, last = np.zeros((part.n, right.shape[1])), np.zeros((part.n, right.shape[1])), np.empty(0)
         steps = 0
-        seen: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED_PRODUCTS)
+        products: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_LEARNED_PRODUCTS)
 
         def multiply(V: np.ndarray, columns: np.ndarray) -> np.ndarray:
             nonlocal last
             last = part(V, True)
             if preconditioner.learns:
                 size = np.linalg.norm(V, axis=0)
-                seen.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
+                products.append(((V / size).astype(np.float32), (last / size).astype(np.float32)))
             return np.where(active[:, None], last, 0.0) + finite * V
 
         def follow(step: np.ndarray, columns: np.ndarray) -> None:
@@ -182,13 +182,13 @@ class Directions:
             except Indefinite:
                 return None
             vectors, images = [A], [K_A]
-            if seen:
-                W, KW = (np.concatenate(each, axis=1) for each in zip(*seen, strict=True))
+            if products:
+                W, KW = (np.concatenate(each, axis=1) for each in zip(*products, strict=True))
                 vectors, images = [A, W], [K_A, KW]
             if few:  # the products with K in the other rows, in one pass
                 vectors, images = self._everywhere(part, rows, vectors, images)
             A, K_A = vectors[0], images[0]
-            if seen:
+            if products:
                 preconditioner.learn(vectors[1], images[1])
         missed = stopped in ("slow", "stalled") or (stopped == "floor" and asked < ROUGH)
         return None if missed else (A, K_A)
@@ -212,13 +212,13 @@ class Directions:
 
 
 class _Model:
-    """The quadratic model at a point, and how far a step is at most from its minimum, as the duality gap says.
+    """The quadratic model at a point, with the duality gap that bounds how far a step is from its minimum.
 
     Parameters
     ----------
     task, v, a, r
         As for `Directions.find`.
-    rest, K_rest
+    inactive, K_inactive
         The steps of the rows without curvature, and K times them.
     active
         The other rows.
@@ -232,16 +232,16 @@ class _Model:
         v: np.ndarray,
         a: np.ndarray,
         r: np.ndarray,
-        rest: np.ndarray,
-        K_rest: np.ndarray,
+        inactive: np.ndarray,
+        K_inactive: np.ndarray,
         active: np.ndarray,
         share: float,
         value: float,
     ) -> None:
         self.strength, self.intercept, self.share, self.value = task.strength, task.intercept, share, value
-        self.d, self.r, self.K_rest = task.curvatures(v)[active], r[active], K_rest[active]
-        self.slopes, self.sum = float(task.slopes(v).sum()), float(a.sum() + rest.sum())
-        self.square = float(rest @ K_rest)
+        self.d, self.r, self.K_inactive = task.curvatures(v)[active], r[active], K_inactive[active]
+        self.slopes, self.sum = float(task.slopes(v).sum()), float(a.sum() + inactive.sum())
+        self.square = float(inactive @ K_inactive)
         nothing = np.zeros((len(self.r), 2))
         self.first = self.judge(nothing, nothing)[0]
 
@@ -253,18 +253,18 @@ class _Model:
         return "floor" if gap <= _FLOAT32_FLOOR**2 * self.first else None
 
     def judge(self, A: np.ndarray, K_A: np.ndarray) -> tuple[float, float]:
-        """Return the gap of the model at a step, and by how much the model is smaller there than at 0."""
+        """Return the gap of the model at a step, and the gain: its value at 0 less that at the step."""
         s, own, offset = A[:, 0], K_A[:, 0], 0.0
         if self.intercept:
             offset = _offset(self.sum + float(s.sum()), A[:, 1])
             s, own = s - offset * A[:, 1], own - offset * K_A[:, 1]
-        e = self.K_rest + own
-        across = float(self.K_rest @ s)  # s'K rest
+        e = self.K_inactive + own
+        across = float(self.K_inactive @ s)  # s'K inactive
         slope = float(self.r @ e) - self.strength * (self.square + across) + self.slopes * offset
         e = e + offset
         curvature = float(self.d @ (e * e)) + self.strength * (self.square + 2.0 * across + float(s @ own))
-        rest = self.r + self.strength * s + self.d * e
-        return 0.5 * float(rest @ (rest / self.d)), -slope - 0.5 * curvature
+        residual = self.r + self.strength * s + self.d * e
+        return 0.5 * float(residual @ (residual / self.d)), -slope - 0.5 * curvature
 
 
 def _offset(total: float, other: np.ndarray) -> float:

@@ -280,10 +280,10 @@ def _best_constant(losses: Task, b: Any) -> Any:
             break
         low, high = low - width, high + width
         width *= 2.0
-    nearby = minimize_scalar(
+    local = minimize_scalar(
         lambda c: losses.total(zero + c), bounds=(low, high), method="bounded", options={"xatol": 1e-14}
     )
-    best = min((b, float(nearby.x)), key=lambda c: losses.total(zero + c))
+    best = min((b, float(local.x)), key=lambda c: losses.total(zero + c))
     return best if math.isfinite(best) else b
 
 

@@ -43,13 +43,13 @@ def describe(n: int, k: int) -> str:
 class Multinomial:
     r"""Newton's method for the coefficients (n, k) of k functions.
 
-    With H_i = G_i G_i' the curvature of the loss at each point and R = strength A + U the residual of the conditions
-    of optimality, the step is G Z, plus -R / strength in the directions in which H_i is 0, where
+    H_i = G_i G_i' is the curvature of the loss at each point, and R = strength A + U the residual of the conditions of
+    optimality. The step is G Z, plus -R / strength in the directions in which H_i is 0, where
 
     .. math:: (\lambda I + G' (K \otimes I) G) Z = -G^+ R + G' K R_0 / \lambda
 
-    on the subspace that leaves the coefficients of each function with sum 0 if there are intercepts: conjugate
-    gradients with projected preconditioning (Gould, Hribar and Nocedal 2001), the preconditioner being the same
+    With intercepts the coefficients of each function sum to 0, and the equation holds on that subspace. It is solved by
+    conjugate gradients with projected preconditioning (Gould, Hribar and Nocedal 2001); the preconditioner is the same
     matrix with F F' in the place of K.
     """
 
@@ -244,9 +244,9 @@ class Multinomial:
                 return p - np.einsum("c,cik->ik", inverse @ np.einsum("cik,ik->c", B, p), W)
         else:
             project = precondition
-        rest = right - (strength * Z + down(self.systems.product(up(Z)))) if Z.any() else right
-        p = project(rest)
-        first = rho = float(np.vdot(rest, p))
+        residual = right - (strength * Z + down(self.systems.product(up(Z)))) if Z.any() else right
+        p = project(residual)
+        first = rho = float(np.vdot(residual, p))
         # The preconditioned residual measures the gap that is left.
         enough = max(self.forcing**2 * first, 0.01 * tol * abs(point.primal) * 2.0)
         direction = p
@@ -261,9 +261,9 @@ class Multinomial:
                 break
             t = rho / curve
             Z = Z + t * direction
-            rest = rest - t * image
-            p = project(rest)
-            new = float(np.vdot(rest, p))
+            residual = residual - t * image
+            p = project(residual)
+            new = float(np.vdot(residual, p))
             direction = p + (new / rho) * direction
             rho = new
         return up(Z)

@@ -21,7 +21,7 @@ _MODEL_ERROR = 0.02  # distance to the minimum of Newton's model, as a share of 
 _TIGHTEST = 1e-5  # smallest forcing and model error after cut steps, as their systems may have been too rough
 _MOST_STEPS = 2000  # Newton steps; more mean that the derivatives of the loss are wrong
 _GAP_POINTS = 2000  # points up to which the gap is computed at each step, as its product with K is cheap
-_CUT_STEPS = 3  # steps in a row cut to less than a fifth, after which a path of larger strengths is followed
+_CUT_STEPS = 3  # steps in a row cut to less than a fifth; then a path of larger strengths is followed
 _CUT_SHORT = "steps cut short"  # why `_descend` ends then
 _LOCAL_GAIN = 1e-3  # predicted gain in units of the objective, below which the minimiser is near
 _IDLE_LOOKS = 8  # evaluations of the gap without progress, after which only rounding is left
@@ -40,7 +40,7 @@ class Newton:
 
     With u_i = w_i L'(v_i) at v = K a + b, each step goes towards the minimiser of the quadratic model (`Directions`,
     where the equation is); the step of the offset makes the coefficients sum to 0. Where the loss is convex, u is a
-    dual point whose conjugate is known by the equality of Fenchel and Young, so that with r = lambda a + u the gap is
+    dual point, and its conjugate is known by the equality of Fenchel and Young. With r = lambda a + u the gap is then
     r'Kr / (2 lambda).
 
     Parameters
@@ -100,9 +100,9 @@ class Newton:
         return point
 
     def _larger_strengths(self) -> list[float]:
-        """Return larger strengths from which to come down where Newton's steps are cut short again and again.
+        """Return larger strengths to come down from, for when Newton's steps are cut short again and again.
 
-        At the first one no function value can be larger than the scale of y; each solution is close to the next.
+        At the first one no function value can be larger than the scale of y. Each solution is close to the next.
         """
         task = self.task
         self.a, self.f = np.zeros_like(self.a), np.zeros_like(self.f)
@@ -185,8 +185,8 @@ class Newton:
         """Update the offset, so that u is a dual point; return the current point with its gap.
 
         Of two dual points, -strength a and the slopes of the losses, the one with the smaller gap counts. The gap of
-        the second, and the exact gap of the first, take a product with K; it is left out where a bound on the gap of
-        the first is enough, or if `product` is False.
+        the second, and the exact gap of the first, take a product with K. Where a bound on the gap of the first is
+        enough, or if `product` is False, there is no product.
         """
         task, strength = self.task, self.task.strength
         self.b = task.best_offset(self.f, self.b)
@@ -258,7 +258,7 @@ class Newton:
         return -slope / 2.0
 
     def _adapt(self, predicted: float, t: float) -> None:
-        """Solve the next system so well that its error is smaller than that of Newton's model."""
+        """Solve the next system to an error smaller than that of Newton's model."""
         size = max(abs(self.value), 1e-300)
         if t == 1.0 and self._last <= _LOCAL_GAIN * size and predicted > 0.1 * self._last:
             self.forcing *= 0.1  # close by, only inexact steps make slow progress
@@ -295,17 +295,17 @@ class Newton:
             while gain(t) > 1e-4 * t * start + slack and t > 1e-16:
                 t *= 0.5
             return t
-        t, here = 1.0, slope(1.0)
-        if abs(here) <= 0.5 * abs(start) and gain(1.0) <= slack:
+        t, derivative = 1.0, slope(1.0)
+        if abs(derivative) <= 0.5 * abs(start) and gain(1.0) <= slack:
             return 1.0
         low, high = 0.0, math.inf
         at_low, at_high = start, math.inf
         for _ in range(80):
-            if here < 0:
-                low, at_low = t, here
+            if derivative < 0:
+                low, at_low = t, derivative
             else:
-                high, at_high = t, here
-            if abs(here) <= 0.1 * abs(start) and (here <= 0 or gain(t) <= slack):
+                high, at_high = t, derivative
+            if abs(derivative) <= 0.1 * abs(start) and (derivative <= 0 or gain(t) <= slack):
                 return t
             if high == math.inf:
                 if t > 1e6:
@@ -316,5 +316,5 @@ class Newton:
                 if at_high < math.inf:
                     secant = low - at_low * (high - low) / (at_high - at_low)
                     t = min(max(secant, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-            here = slope(t)
+            derivative = slope(t)
         return low if low > 0 else t

@@ -24,12 +24,13 @@ _SCANNED_STRENGTHS = 25  # for a penalty that is not convex
 class Search:
     r"""Find the strength whose squared norm has the same minimiser as a penalty R.
 
-    The minimiser :math:`f_\lambda` of the losses plus :math:`\lambda |f|^2 / 2` has the norm :math:`t(\lambda)`, which
-    falls as :math:`\lambda` grows, while :math:`\lambda t(\lambda)` grows; it minimises the losses plus R where
+    The minimiser :math:`f_\lambda` of the losses plus :math:`\lambda |f|^2 / 2` has the norm :math:`t(\lambda)`. As
+    :math:`\lambda` grows, :math:`t(\lambda)` falls and :math:`\lambda t(\lambda)` grows. :math:`f_\lambda` minimises
+    the losses plus R where
 
-    .. math:: \lambda t(\lambda) = R'(t(\lambda)),
+    .. math:: \lambda t(\lambda) = R'(t(\lambda)).
 
-    of which a convex R allows one root. Its conjugate gives the gap: with s the norm of :math:`\sum u_i k(x_i, .)`
+    For a convex R there is one root. Its conjugate gives the gap: with s the norm of :math:`\sum u_i k(x_i, .)`
     for the dual point u, what R adds to it is R(t) + R*(s) - s t.
 
     Parameters
@@ -99,7 +100,7 @@ class Search:
 
     @cached_property
     def convex(self) -> bool:
-        """Whether R is convex: as it says, or else because its derivative does not fall on a grid."""
+        """Whether R is convex: by its own word, else by its derivative, which must not fall on a grid."""
         said = getattr(self.penalty, "convex", None)
         if said is not None:
             return bool(said)

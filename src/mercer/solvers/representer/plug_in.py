@@ -24,10 +24,10 @@ def plug_in(gram: Gram, y: Any, C: Any = 1.0, control: Control | None = None) ->
 
     .. math:: \min_a \ \tfrac12 a'Ka + \sum_i C_i \max(0, 1 - y_i (Ka)_i)
 
-    The hinge is replaced by one with a parabola of half-width h around its kink, which Newton's method with an exact
-    line search minimises in finitely many steps (Chapelle 2007, Training a support vector machine in the primal);
-    h then shrinks. The minimiser for any h has 0 <= y_i a_i <= C_i: it is a point of the dual's box, so that the gap
-    is known at each stage, and it is at most a quarter of h times the sum of the C_i of the points on the parabola.
+    The hinge is replaced by one with a parabola of half-width h around its kink. Newton's method with an exact line
+    search minimises it in finitely many steps (Chapelle 2007, Training a support vector machine in the primal); h then
+    shrinks. The minimiser for any h has 0 <= y_i a_i <= C_i: it is a point of the dual's box. So the gap is known at
+    each stage; it is at most h / 4 times the sum of the C_i of the points on the parabola.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ def hidden(a: np.ndarray, lengths: np.ndarray, strength: float) -> float:
 
 
 def note(run: Run, primal: float, gap: float, a: np.ndarray, b: Any, strength: float, keep: bool = True) -> None:
-    """Tell where a run stands that has coefficients a, an offset b and a relative gap; see `Run.note`."""
+    """Note a point of a run: coefficients a, an offset b and a relative gap; see `Run.note`."""
     support = int(np.count_nonzero(a.any(axis=1) if a.ndim == 2 else a))
     dual = primal - gap * abs(primal) if gap < math.inf else -math.inf
     run.note(primal, dual, gap, support, keep, **checkpoint(a, b, strength))
@@ -216,28 +216,28 @@ class Task:
             floor = max(4.0 * EPS * float(np.abs(u).sum()), 2.0 * EPS * size * curve, EPS * self._unit())
             return total if total == total else math.inf, curve, floor
 
-        here, curve, floor = slope(b)
+        g, curve, floor = slope(b)
         low, high, at, step = -math.inf, math.inf, b, 0.0
-        before = here
+        before = g
         for _ in range(300):
-            if abs(here) <= floor:
+            if abs(g) <= floor:
                 break
-            low, high = (at, high) if here < 0 else (low, at)
-            newton = -here / curve if curve > 0 and math.isfinite(here) else math.copysign(math.inf, -here)
+            low, high = (at, high) if g < 0 else (low, at)
+            newton = -g / curve if curve > 0 and math.isfinite(g) else math.copysign(math.inf, -g)
             if high - low < math.inf:
                 new = at + newton
-                slow = abs(here) > 0.5 * abs(before)
+                slow = abs(g) > 0.5 * abs(before)
                 if not low < new < high or slow:
                     new = low + 0.5 * (high - low)
                 if new in (low, high):
                     break
             else:  # no bracket yet: far enough to make one, but not farther than it must be
                 step = max(2.0 * step, min(abs(newton), max(1.0, abs(at))), 4.0 * EPS * abs(at))
-                new = at + math.copysign(step, -here)
+                new = at + math.copysign(step, -g)
                 if not math.isfinite(new):
                     break
-            before, at = here, new
-            here, curve, floor = slope(at)
+            before, at = g, new
+            g, curve, floor = slope(at)
         return at
 
     def _unit(self) -> float:
@@ -279,9 +279,9 @@ def dual_point(
     """Return a dual point with a gap; None where there is none.
 
     No product with K is needed. The dual point is -strength a, or the loss's own slope u_i where that is outside of the
-    conjugate's domain. The gap is then the sum of what is missing to equality in the inequality of Fenchel and Young,
-    plus |r|^2 / (2 strength) for the remainder r = sum_i (strength a_i + u_i) k(x_i, .), whose length is at most the
-    sum of |r_i| sqrt(k(x_i, x_i)).
+    conjugate's domain. The gap has two parts. The first is the slack in the inequalities of Fenchel and Young. The
+    second is |r|^2 / (2 strength) for the remainder r = sum_i (strength a_i + u_i) k(x_i, .), whose length is at most
+    the sum of |r_i| sqrt(k(x_i, x_i)).
 
     Parameters
     ----------

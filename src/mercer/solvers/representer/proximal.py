@@ -21,7 +21,7 @@ _FIRST_RHO = 10.0  # in units of slope over spread
 
 
 class Envelope:
-    r"""The smooth function that a loss leaves when a copy g of the prediction takes part in the minimisation.
+    r"""The smooth function of a prediction v that is left of a loss after the minimum over a copy g of v.
 
     .. math:: E_i(v) = \min_g \ w_i L(y_i, g) + \tfrac{\rho}{2} (v + m_i - g)^2
 
@@ -50,8 +50,8 @@ class Envelope:
     def _halved(self, x: np.ndarray) -> np.ndarray:
         """The root of g + step L'(g) = x, which lies between x and x - step L'(x), by halving.
 
-        At the kinks, where most of these roots lie, nothing is faster than halving; `losses.numeric.prox`, which
-        interpolates and ends with the nearest float, takes ten times as long.
+        Most of these roots lie at kinks, where nothing is faster than halving. `losses.numeric.prox` interpolates and
+        ends with the nearest float: it takes ten times as long.
         """
         slope, y, step = self.loss.derivative, self.y, self.step
         other = x - step * slope(y, x)
@@ -86,8 +86,8 @@ class Envelope:
 def solve_proximal(task: Task, run: Run, tol: float) -> Point:
     r"""Minimise by the method of multipliers, each of its problems by Newton steps on envelopes of the losses.
 
-    Split v = K a + b from its copy g, on which the losses act; then, in turn, minimise the augmented Lagrangian over
-    (a, b, g) and add the difference v - g to the multipliers (Rockafellar 1976; by Newton steps Li, Sun and Toh 2018).
+    The losses act on a copy g of v = K a + b. In turn, minimise the augmented Lagrangian over (a, b, g), and add the
+    difference v - g to the multipliers (Rockafellar 1976; by Newton steps Li, Sun and Toh 2018).
     The points on straight pieces leave the Newton systems, so that these are as small as the set of kinks in use. The
     derivative u of the envelope is a subgradient of the losses at g and sums to 0; with r = strength a + u the gap is
 

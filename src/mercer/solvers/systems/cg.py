@@ -12,7 +12,7 @@ from mercer.certify import Stop
 from mercer.gram.matrix import KernelMatrix
 
 _ROUND_RESIDUAL = 7e-4  # that one round in float32 aims at, in units of the residual at its start
-_STALLED = 0.5  # a round that leaves more than this of the residual has met rounding errors
+_STALLED = 0.5  # of the residual: a round that leaves more has met rounding errors
 _IDLE_STEPS = 300  # steps without a smaller residual after which a round ends
 
 Precondition = Callable[[np.ndarray, np.ndarray], np.ndarray]

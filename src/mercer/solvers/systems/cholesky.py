@@ -1,4 +1,4 @@
-"""Equations by dense factors of K + diag(shift), and what to do where it is singular."""
+"""Equations by dense factors of K + diag(shift), or by eigenvectors where it is singular."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Factor:
 
 
 class Singular(np.linalg.LinAlgError):
-    """A matrix that is singular to rounding, for callers who know more of it than its values."""
+    """A matrix that is singular to rounding. Callers who know more than its values may go on."""
 
 
 class Factors:

@@ -1,4 +1,4 @@
-"""The diagonal of the inverse of a ridge system, from which what each sample would be predicted by the others."""
+"""The diagonal of the inverse of a ridge system: with it, the prediction of each sample by a fit to the others."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def inverse_diagonal(gram: Gram, shift: np.ndarray, intercept: bool = False) -> 
 
     .. math:: C = G - \frac{G 1 1' G}{1' G 1}, \qquad G = (K + \operatorname{diag}(s))^{-1}
 
-    With a = C y the error at sample i of the fit without it is a_i / C_ii. In place by a Cholesky factor and its
-    inverse, n³ operations and one matrix; column by column where that does not fit the budget; in feature space where
-    the shift is so small that K's rounding errors count.
+    With a = C y the error at sample i of the fit without it is a_i / C_ii. Computed in place by a Cholesky
+    factor and its inverse, with n³ operations and one matrix. Where that does not fit the budget, column by column;
+    where the shift is so small that K's rounding errors count, in feature space.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def left_out(K: np.ndarray, Y: np.ndarray, shift: Any) -> tuple[np.ndarray, np.n
     """Return the coefficients of ridge regression with an offset, and each sample's error by the fit without it.
 
     One Cholesky factor and its inverse serve both (see `inverse_diagonal`), in the type of K. None where K + shift is
-    singular to rounding; in float32 where a pivot is so small that errors would be off by more than a thousandth.
+    singular to rounding, and in float32 already at a pivot so small that errors would be off by a thousandth.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class RidgeSolution:
     history
         One row (products, primal, relative gap, points, seconds) for each product.
     diagnosis
-        What was found wrong with a system that is singular to rounding, and what was done; mostly empty.
+        For a system that is singular to rounding: what is wrong, and the remedy that was taken; mostly empty.
     """
 
     coefficients: np.ndarray
@@ -162,7 +162,7 @@ class _Ridge:
         self.size[self.size == 0] = 1.0
         Y = Y / self.size
         self.mean = np.zeros(m)
-        if problem.intercept:  # nothing is lost with the mean, and what is left says how small a residual is small
+        if problem.intercept:  # the offset gives the mean back; the rest is the scale of residuals
             self.mean = np.average(Y, axis=0, weights=self.w)
             Y = Y - self.mean
             Y[:, np.abs(Y).max(axis=0) <= 8 * np.finfo(float).eps] = 0.0
@@ -203,7 +203,7 @@ class _Ridge:
         return run.limit()
 
     def _offsets(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the offsets with which coefficients sum to 0 (0 before the first step), and which columns are ones."""
+        """Return the offsets that make coefficients sum to 0 (0 before the first step), and the columns of ones."""
         m = len(self.alpha)
         ones = m + np.searchsorted(self.strengths, self.alpha)
         total = A[:, ones].sum(axis=0)
@@ -359,8 +359,8 @@ class _Ridge:
         """
         Y, w, alpha = self.Y, self.w, self.alpha
         v = Ka + b
-        rest = Y - v - alpha * a / w[:, None]
-        residual = np.linalg.norm(rest, axis=0) / np.where(self.length > 0, self.length, 1.0)
+        difference = Y - v - alpha * a / w[:, None]
+        residual = np.linalg.norm(difference, axis=0) / np.where(self.length > 0, self.length, 1.0)
         # Rounding leaves this much of a residual that is 0, and its square of a gap: |x_i| times the root of the sum
         # of (a_j |x_j|)^2, in feature space. What is more than `most` is no excuse for a gap: it may hide one.
         lengths = self.systems.matrix.diagonal().clip(min=0.0)
@@ -368,7 +368,7 @@ class _Ridge:
         floor = 2 * np.finfo(float).eps * (1.0 + moved + alpha * np.abs(a) / w[:, None])
         most = 0.5 * _ROUNDING_RESIDUAL**2 * np.einsum("i,ij->j", w, Y**2)
         floor_gap = np.minimum(0.5 * np.einsum("i,ij->j", w, floor**2), most)
-        hiding = 0.5 * np.einsum("i,ij->j", w, (2 * np.finfo(float).eps * moved) ** 2) - most
+        excess = 0.5 * np.einsum("i,ij->j", w, (2 * np.finfo(float).eps * moved) ** 2) - most
         u = w[:, None] * (Y - v if values is None else Y - values)
         extra = np.zeros(len(alpha))
         if space is not None and values is not None:
@@ -381,13 +381,13 @@ class _Ridge:
             floor_gap = np.minimum(floor_gap + np.finfo(float).eps * np.einsum("i,ij->j", w, Y**2), most)
             with np.errstate(divide="ignore", invalid="ignore"):
                 extra = np.where(alpha > 0, square / (2 * alpha), np.abs(np.einsum("ij,ij->j", u, values - b)))
-            rest = values - v
-        gap = 0.5 * np.einsum("i,ij->j", w, rest**2) + extra + hiding.clip(min=0.0)
+            difference = values - v
+        gap = 0.5 * np.einsum("i,ij->j", w, difference**2) + extra + excess.clip(min=0.0)
         if values is None or (space is not None and not space.exact):
             primal = 0.5 * np.einsum("i,ij->j", w, (Y - v) ** 2) + 0.5 * alpha * np.einsum("ij,ij->j", a, Ka)
         else:  # both objectives of the solution are half of u'y
             primal, v = 0.5 * np.einsum("ij,ij->j", u, Y) + gap, values
-        return _Point(a, b, v, residual, np.abs(rest).max(axis=0), floor_gap, primal, gap)
+        return _Point(a, b, v, residual, np.abs(difference).max(axis=0), floor_gap, primal, gap)
 
     def _finish(self, stopped: str) -> RidgeSolution:
         problem, size = self.problem, self.size

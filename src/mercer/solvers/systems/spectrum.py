@@ -29,8 +29,8 @@ class Spectrum:
     .. math:: W^{1/2} K W^{1/2} = U \Lambda U^T, \qquad
               (K + \alpha W^{-1})^{-1} = W^{1/2} U (\Lambda + \alpha)^{-1} U^T W^{1/2}
 
-    With C the inverse (with an offset: the upper left block of the inverse of the bordered system) and a = C y, the
-    errors at points F that are left out together are exactly those of a fit to the others,
+    C is the inverse, with an offset the upper left block of the inverse of the bordered system, and a = C y. When
+    points F are left out together, the errors of a fit to the others at F are exactly
 
     .. math:: y_F - f_{-F}(x_F) = (C_{FF})^{-1} a_F.
 
@@ -126,7 +126,7 @@ class Spectrum:
         return self._form
 
     def _by_low_rank(self, matrix: KernelMatrix, least: float) -> bool:
-        """Find the eigenvectors by a low-rank factor where what it leaves of K is nothing beside alpha."""
+        """Find the eigenvectors by a low-rank factor, if it leaves nothing of K that counts beside alpha."""
         n = matrix.n
         room = int(self.gram.budget // (3 * 8 * n))  # for its rows, an orthonormal basis, and the vectors
         most = min(n // _POINTS_PER_RANK, room)

@@ -93,7 +93,7 @@ class Systems:
         )
 
     def _hold(self) -> None:
-        """Keep the values that only Python can compute, as exactly as fits beside what else is needed."""
+        """Keep the values that only Python can compute, in the most exact type that fits the budget."""
         n = self.gram.shape[0]
         beside = 8 * n * n if self.method == "cholesky" else n * n
         for dtype in (np.float64, np.float32):
@@ -273,23 +273,23 @@ class _Equation:
             float(self.shift.min()), float(self.tol.min()), single, hold=rows is None, shifts=len(self.groups)
         )
         floor = max(float(preconditioner.left.mean()), 10 * rounding(s.matrix))
-        ways = []
+        inverses = []
         for columns in self.groups:
             shift = np.maximum(self.shift[:, columns[0]], floor)
             if rows is not None:
                 everyone = np.full(s.matrix.n, np.inf)
                 everyone[rows] = shift
                 shift = everyone
-            ways.append((columns, preconditioner.inverse(shift, rows)))
-        if len(ways) == 1:
-            return lambda V, _: ways[0][1](V)
+            inverses.append((columns, preconditioner.inverse(shift, rows)))
+        if len(inverses) == 1:
+            return lambda V, _: inverses[0][1](V)
 
         def each(V: np.ndarray, active: np.ndarray) -> np.ndarray:
             out = np.empty_like(V)
-            for columns, way in ways:
+            for columns, inverse in inverses:
                 at = np.isin(active, columns)
                 if at.any():
-                    out[:, at] = way(V[:, at])
+                    out[:, at] = inverse(V[:, at])
             return out
 
         return each

@@ -13,7 +13,7 @@ from mercer.gram.matrix import KernelMatrix
 from mercer.machine.budget import readable
 from mercer.machine.threads import within_limit
 
-_DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor that may need as many rows
+_DENSE = 1500  # points up to which all eigenvectors are cheaper than a factor, which may need as many rows
 _RANK = 2000  # the largest rank that is tried where none is asked for
 _BLOCK = 128  # pivots drawn at a time
 _BASES = 5  # n x rank: of a view its factor and its basis, the basis of the other, and room to multiply them
@@ -71,8 +71,8 @@ def view(gram: Gram, rank: int | None = None, tol: float = 1e-6, seed: int = 0) 
     >>> import numpy as np
     >>> from mercer import Gram, Linear
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> found = view(Gram(Linear(), X))
-    >>> bool(np.allclose((found.U * found.s) @ found.U.T, (X - X.mean(0)) @ (X - X.mean(0)).T))
+    >>> side = view(Gram(Linear(), X))
+    >>> bool(np.allclose((side.U * side.s) @ side.U.T, (X - X.mean(0)) @ (X - X.mean(0)).T))
     True
     """
     n = gram.shape[0]
@@ -149,10 +149,10 @@ def canonical(x: View, y: View, k: int, kappa: float) -> tuple[np.ndarray, np.nd
     P, rho, Q = _leading(T, min(k, *T.shape))
     a, b = np.zeros((len(x.s), k)), np.zeros((len(y.s), k))
     correlations = np.zeros(k)
-    found = len(rho)
-    correlations[:found] = rho.clip(max=1.0)
-    a[:, :found] = P * (np.sqrt(n) / roots[0])[:, None]
-    b[:, :found] = Q * (np.sqrt(n) / roots[1])[:, None]
+    rank = len(rho)
+    correlations[:rank] = rho.clip(max=1.0)
+    a[:, :rank] = P * (np.sqrt(n) / roots[0])[:, None]
+    b[:, :rank] = Q * (np.sqrt(n) / roots[1])[:, None]
     signs = _signs(x.U @ (np.sqrt(x.s)[:, None] * a))
     return correlations, a * signs, b * signs
 

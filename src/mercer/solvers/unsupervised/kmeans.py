@@ -51,7 +51,7 @@ class Lloyd:
     .. math:: \|\phi(x_i) - m_c\|^2 = K_{ii} - 2 (K U)_{ic} + (U^T K U)_{cc}, \qquad
               U_{ic} = w_i [i \in c] / \textstyle\sum_{j \in c} w_j
 
-    After a step only the columns of K that belong to points which changed sides are asked for again.
+    After a step only the columns of K are computed whose points have changed sides.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class Lloyd:
     >>> import numpy as np
     >>> from mercer import Gram, Linear
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> found = Lloyd(Gram(Linear(), X), 2, np.ones(4)).run(np.array([0, 1]), 10, 0.0)
-    >>> found.labels, float(found.inertia)
+    >>> clusters = Lloyd(Gram(Linear(), X), 2, np.ones(4)).run(np.array([0, 1]), 10, 0.0)
+    >>> clusters.labels, float(clusters.inertia)
     (array([0, 0, 1, 1]), 1.0)
     """
 
@@ -100,9 +100,9 @@ class Lloyd:
     def from_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the squared distances of all points to some of them."""
         values = self.matrix.block(chosen, slice(0, self.n), False).T
-        found = self.own[:, None] + self.own[chosen] - 2.0 * values
-        found[chosen, np.arange(len(chosen))] = 0.0
-        return np.asarray(found.clip(min=0.0))
+        distances = self.own[:, None] + self.own[chosen] - 2.0 * values
+        distances[chosen, np.arange(len(chosen))] = 0.0
+        return np.asarray(distances.clip(min=0.0))
 
     # -- Lloyd ------------------------------------------------------------------------------------------
 
@@ -110,8 +110,8 @@ class Lloyd:
         """Return the squared distances of all points to the images of other ones."""
         kernel = self.matrix.gram.kernel
         values = self.matrix.exact.against(centres).fill()
-        found = self.own[:, None] + np.asarray(kernel.diag(centres), dtype=np.float64) - 2.0 * values
-        return np.asarray(found.clip(min=0.0))
+        distances = self.own[:, None] + np.asarray(kernel.diag(centres), dtype=np.float64) - 2.0 * values
+        return np.asarray(distances.clip(min=0.0))
 
     def run(self, seeds: np.ndarray, max_iter: int, tol: float, distances: np.ndarray | None = None) -> Clusters:
         """Go on until no point changes sides, or the inertia falls by less than `tol` of itself.
@@ -188,8 +188,8 @@ class Lloyd:
         self._squares = np.einsum("ic,ic->c", self._U, self._inner)
 
     def _distances(self) -> np.ndarray:
-        found = self.own[:, None] - 2.0 * self._inner + self._squares
-        return np.asarray(found.clip(min=0.0))
+        distances = self.own[:, None] - 2.0 * self._inner + self._squares
+        return np.asarray(distances.clip(min=0.0))
 
     def _nearest(self, distances: np.ndarray, members: np.ndarray) -> np.ndarray:
         """Return the nearest centre of each point: its own, unless another is nearer by more than rounding."""
@@ -199,7 +199,7 @@ class Lloyd:
         return np.where(here - there > _SLACK * (np.abs(self.own) + self._squares[best]), best, members)
 
     def _refilled(self, labels: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return the labels, with the points farthest from their centres as members of clusters that have none."""
+        """Return the labels after empty clusters have taken the points farthest from their centres."""
         sizes = np.bincount(labels, minlength=self.k)
         empty = np.flatnonzero(sizes == 0)
         if not len(empty):

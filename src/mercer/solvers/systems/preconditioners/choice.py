@@ -31,7 +31,7 @@ _FACTOR_PATIENCE = 1.5  # times the cost of a factor that conjugate gradients ma
 _PAIRS = {True: 2.5e9, False: 1.2e9}  # kernel values in float32 or float64 of a product with the symmetric matrix
 _COLUMN_PAIRS = {True: 0.6e9, False: 0.3e9}  # ... of whole columns, which are written to memory
 _FLOPS = {True: 6e10, False: 2e10}  # in float32 or float64
-_BYTES = 5e9
+_BYTES = 5e9  # of memory read or written
 _BAND_BYTES = 12e9  # of held bands, which are read in order
 _FRESH = 1.5e-9  # seconds for a byte of memory that was not in use before
 
@@ -62,21 +62,21 @@ class Preconditioner(Protocol):
         rows
             The points of which V consists; None for all.
         slack
-            How far, relatively, 1 / D may be from 1 / shift where that saves time.
+            The relative error that 1 / D may have, beside 1 / shift, to save time.
         """
 
     def seconds(self, costs: Costs, steps: float) -> float:
         """Return about how long it takes to be made and to be used in so many steps."""
 
     def learn(self, W: np.ndarray, KW: np.ndarray) -> int:
-        """Take in what the products K W show, and return by how many directions."""
+        """Learn from the products K W; return the number of directions learned."""
 
 
 class Preconditioners:
-    """The preconditioner of one kernel matrix, which grows with what is asked of it.
+    """The preconditioner of one kernel matrix. It grows with the precision that is asked for.
 
-    Randomly pivoted columns; where there are many points and these leave much, polynomials in their place if they leave
-    less, and nearest points for the rest.
+    A factor of randomly pivoted columns. Where points are many and that leaves much, polynomials take its place if
+    they leave less, and nearest points serve for the rest.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Preconditioners:
 
     @property
     def _crowded(self) -> bool:
-        """Whether there are so many points that products with K are what takes the time."""
+        """Whether points are so many that products with K take most of the time."""
         n, budget, rows = self.matrix.n, self.matrix.gram.budget, _ROWS_BESIDE_NEIGHBOURS + _SPARE_ROWS
         room = Neighbours.bytes(n, rows) + 4 * n * rows <= _BUDGET_SHARE * budget
         return n >= _NEIGHBOUR_POINTS and self.matrix.single and not fits_half(n, budget) and room
@@ -175,7 +175,7 @@ class Preconditioners:
 
 
 def _rank_within(size: int, row: int) -> int:
-    """Return the largest rank r of a factor whose rows and r x r matrices take no more than some bytes."""
+    """Return the largest rank r of a factor that, with its r x r matrices, fits into some bytes."""
     return int(2 * size / (row + math.sqrt(row * row + 4 * _BYTES_PER_ENTRY * size)))
 
 
@@ -207,7 +207,7 @@ class Costs:
         return cls(n, single, product, column)
 
     def build(self, rank: int) -> float:
-        """Return the seconds to make a factor of that rank and what its inverse needs."""
+        """Return the seconds to make a factor of that rank, ready to be inverted."""
         return rank * self.column + (2.2 * self.n * rank**2 + rank**3 / 3) / _FLOPS[self.single]
 
     def run(self, rank: int, steps: float) -> float:
@@ -234,7 +234,7 @@ def fits_half(n: int, budget: int) -> bool:
 
 
 def steps(largest: float, shift: float, tol: float) -> float:
-    """Return about how many steps of conjugate gradients it takes, by the largest eigenvalue that is left of K."""
+    """Estimate the steps of conjugate gradients from the largest eigenvalue that is left of K."""
     return 2.0 + 0.5 * math.sqrt(1.0 + largest / max(shift, 1e-300)) * math.log(2.0 / min(tol, 0.1))
 
 

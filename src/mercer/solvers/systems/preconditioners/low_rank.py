@@ -48,7 +48,7 @@ class LowRank:
         return costs.build(self.factor.rank) + costs.run(self.factor.rank, steps)
 
     def learn(self, W: np.ndarray, KW: np.ndarray) -> int:
-        r"""Add what some products with K show of K - R'R, and return by how many rows.
+        r"""Add rows for the part of K - R'R that some products with K show; return their number.
 
         .. math:: E W (W^T E W)^{-1} W^T E \le E, \qquad E = K - R^T R
 
@@ -91,22 +91,22 @@ class LowRank:
         changed = np.flatnonzero(weights != last.weights)
         if len(changed) > 0.5 * np.count_nonzero(weights):
             done, changed = 0, np.flatnonzero(weights)
-        whole = np.zeros((len(R), len(R)))
+        product = np.zeros((len(R), len(R)))
         if done:
-            whole[:done, :done] = last.inner
+            product[:done, :done] = last.inner
             if done < len(R):
                 old = np.flatnonzero(last.weights)
-                whole[done:] = self._sum(old, lambda some, w: (some[done:] * w) @ some.T, last.weights)
-                whole[:done, done:] = whole[done:, :done].T
+                product[done:] = self._sum(old, lambda some, w: (some[done:] * w) @ some.T, last.weights)
+                product[:done, done:] = product[done:, :done].T
         change = weights[changed] - (last.weights[changed] if done else 0.0)
         for sign in (1.0, -1.0):  # a matrix times its own transpose takes half the time
             some = changed[sign * change > 0]
             if len(some):
                 root = np.zeros(len(weights))
                 root[some] = np.sqrt(sign * change[sign * change > 0])
-                whole += sign * self._sum(some, _square, root)
-        self._last = _Weighted(weights, whole)
-        return whole
+                product += sign * self._sum(some, _square, root)
+        self._last = _Weighted(weights, product)
+        return product
 
     def _sum(
         self, columns: np.ndarray, product: Callable[[np.ndarray, np.ndarray], np.ndarray], weights: np.ndarray

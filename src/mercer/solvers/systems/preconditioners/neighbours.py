@@ -1,4 +1,4 @@
-"""Nearest points as a preconditioner for what a low-rank approximation of the kernel matrix leaves out."""
+"""Nearest points as a preconditioner for the part of a kernel matrix that a low-rank approximation leaves out."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _ROWS = 4096  # of G R, copied or squared at a time
 
 
 class Neighbours:
-    r"""K + D taken for a low-rank part and, in what it leaves, what each group of points has to do with the nearest.
+    r"""K + D approximated by a low-rank part and, for the rest, by each group of points given its nearest.
 
     .. math:: K + D \approx R^T R + (G^T G)^{-1}, \qquad
               G_B = L_B^{-1} (I_B - W), \quad W = E_{BJ} (E_{JJ} + D_J + \epsilon)^{-1}, \quad E = K - R^T R
 
-    Groups B of points near one another stand in a random order, J are the points of earlier groups that are nearest to
-    those of B, and L_B is the Cholesky factor of the covariance of B given J (Vecchia 1988; for E, Gyger, Furrer and
+    Groups B of points near one another stand in a random order. J are the points of earlier groups nearest to those of
+    B, and L_B is the Cholesky factor of the covariance of B given J (Vecchia 1988; for E, Gyger, Furrer and
     Sigrist 2024). epsilon keeps errors of far-reaching correlations, which are not seen, from adding up.
 
     Parameters

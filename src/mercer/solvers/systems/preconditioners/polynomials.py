@@ -26,23 +26,23 @@ _STANDARD_ERRORS = 3.0  # by which an order must show in the sample
 _ALIKE = 1e-5  # of its square, below which a polynomial is a combination of those before it
 _LEAST_EIGENVALUE = 0.3  # of the mean of the diagonal of K: smaller ones are left to the nearest points
 _COMPARED_POINTS = 2_048  # by which two low-rank parts are compared
-_LOOKED_AT = 20  # times as many polynomials as wanted that are looked at: there are many where variances are equal
+_LOOKED_AT = 20  # polynomials that are looked at for each that is wanted: where variances are equal, many tie
 _CHUNK = 512  # points whose polynomials are computed at a time, to stay in the cache
 
 Powers = tuple[tuple[int, int], ...]  # of coordinates, in their order
 
 
 class Polynomials:
-    r"""K taken for what it is among some polynomials g of the points' principal coordinates.
+    r"""K projected onto some polynomials g of the points' principal coordinates.
 
     .. math:: K \approx g(X)^T C\, g(X), \qquad
               C = \frac{1}{m (m - 1)} \sum_{s \ne t} g(x_s)\, k(x_s, x_t)\, g(x_t)^T
 
     with g orthonormal over a sample of m points. Where points spread like an ellipsoid and the kernel is smooth, its
     eigenfunctions are almost products of Hermite polynomials, with eigenvalues about :math:`c_{|a|} \lambda^a` for the
-    powers a and the variances lambda of the coordinates. The c are found on a sample; the polynomials for which this is
-    largest are taken. So many pivots of a Cholesky factor leave of each eigenfunction a part that only falls with
-    their number: they show the kernel at points, where all other eigenfunctions disturb.
+    powers a and the variances lambda of the coordinates. The c are found on a sample; the polynomials with the largest
+    eigenvalues are taken. As many pivots of a Cholesky factor leave more of each eigenfunction: they show the kernel
+    at points, where all other eigenfunctions disturb.
 
     Parameters
     ----------
