@@ -39,7 +39,16 @@ from mercer import (
 )
 from mercer.points.sets import sequences
 from mercer.selection.automatic import search as auto_search
-from mercer.selection.automatic.candidates import HEAVY, LIGHT, given_kernels, kernel_list, look_at, mixed_list
+from mercer.selection.automatic.account import Stage, Trial
+from mercer.selection.automatic.candidates import (
+    HEAVY,
+    LIGHT,
+    Candidate,
+    given_kernels,
+    kernel_list,
+    look_at,
+    mixed_list,
+)
 from mercer.selection.automatic.search import folds, sample, tabulated
 from mercer.selection.search.racing import Race
 from strings_table import notes
@@ -285,6 +294,18 @@ def test_the_account_says_what_was_done(classifier):
     assert facts["score"] == classifier.best_score_
     assert facts["families"][0]["family"] == facts["family"]
     assert all(isinstance(value, str | float | int | list | bool | type(None)) for value in facts.values())
+
+
+def test_the_honest_score_chooses_as_the_search_does():
+    """By least losses on the other folds where there are losses, and not by the scores."""
+    scores, losses = np.array([[0.9, 0.8, 0.7], [0.6, 0.5, 0.7]]), np.array([[3.0, 3.0, 3.0], [2.0, 2.0, 2.0]])
+    for known, expected in ((losses, 0.6), ([None, None], 0.8)):
+        trials = [
+            Trial(Candidate(kernel, "family"), 1.0, s, 0.1, 9, None, least)
+            for kernel, s, least in zip((RBF(1.0), RBF(2.0)), scores, known, strict=True)
+        ]
+        stage = Stage(np.arange(9), [], trials, np.ones(1), 0.1, False, "")
+        assert stage.honest_score() == pytest.approx(expected)
 
 
 def test_the_honest_score_of_noise_is_not_above_chance():

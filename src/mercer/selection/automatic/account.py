@@ -32,6 +32,12 @@ class Trial:
     seconds: float
     rows: int
     values: np.ndarray | None = None  # of leave-one-out predictions: of each row by the fit without it
+    chosen_by: np.ndarray | None = None  # losses on the folds, where the search does not choose by the scores
+
+    @property
+    def losses(self) -> np.ndarray:
+        """What the search chooses by, on each fold: the least sum."""
+        return -self.scores if self.chosen_by is None else self.chosen_by
 
     @property
     def folds(self) -> int:
@@ -111,14 +117,19 @@ class Stage:
         return sorted(best.values(), key=lambda t: (t is not winner, -t.mean))
 
     def honest_score(self) -> float:
-        """What the way of choosing scores: each fold by the trial that is best on the others."""
+        """What the way of choosing scores: each fold by the trial that would be chosen from the others.
+
+        At most the score of the winner: where it was not chosen by its score, more would be luck.
+        """
         finished = self.finished()
         table = np.array([trial.scores for trial in finished])
-        table = table[:, np.isfinite(table).all(axis=0)]
+        losses = np.array([trial.losses for trial in finished])
+        known = np.isfinite(table).all(axis=0)
+        table, losses = table[:, known], losses[:, known]
         if table.shape[1] < 2:
             return float("nan")
-        others = table.sum(axis=1, keepdims=True) - table
-        honest = float(np.mean([table[int(others[:, k].argmax()), k] for k in range(table.shape[1])]))
+        others = losses.sum(axis=1, keepdims=True) - losses
+        honest = float(np.mean([table[int(others[:, k].argmin()), k] for k in range(table.shape[1])]))
         return min(honest, self.best().mean)
 
 

@@ -242,24 +242,29 @@ class LeftOutSearch:
         if solution is None:
             return None
         values = self.task.Y - solution[1]
-        error = self._factor(cell) * float(np.average(np.square(solution[1]).sum(axis=1), weights=self.task.weights))
+        squares, scores = np.square(solution[1]).sum(axis=1), self.scored(values)
+        error = self._factor(cell) * float(np.average(squares, weights=self.task.weights))
+        losses = self._losses(cell, scores, squares)
         seconds = time.perf_counter() - start
-        return Trial(cell.candidate, cell.alpha, self.scored(values), seconds, len(self.rows), values), error
+        return Trial(cell.candidate, cell.alpha, scores, seconds, len(self.rows), values, losses), error
 
     def ranking(self) -> list[Cell]:
         """Return the cells, the best first: by their scores, of few rows by the mean squares of their errors.
 
         Errors of rows that a metric was learned from count for more, as they are too small.
         """
-        order = np.lexsort((self.errors, self._losses()))
+        order = np.lexsort((self.errors, [np.sum(trial.losses) for trial in self.trials]))
         return [self.cells[i] for i in order]
 
-    def _losses(self) -> list[float]:
+    def _losses(self, cell: Cell, scores: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Return what a cell is chosen by, on each part of the rows."""
         if self.search.scoring not in _SHARES:
-            return [-trial.mean for trial in self.trials]
-        if len(self.rows) < _COUNTED_ROWS:
-            return self.errors
-        return [(1.0 - trial.mean) * self._factor(cell) for cell, trial in zip(self.cells, self.trials, strict=True)]
+            return -scores
+        if len(self.rows) >= _COUNTED_ROWS:
+            return (1.0 - scores) * self._factor(cell)
+        if self.task.weights is not None:
+            squares = self.task.weights * squares
+        return np.array([squares[at].sum() for at in self.scored.parts]) * self._factor(cell)
 
     def _factor(self, cell: Cell) -> float:
         return cell.optimism if self.learned_from else 1.0
