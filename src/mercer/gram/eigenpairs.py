@@ -147,7 +147,7 @@ def _by_lapack(matrix: Symmetric, k: int) -> Eigenpairs:
         values, vectors = (part[..., -k:] for part in eigh(K, driver="evd"))
     values, vectors = values[::-1].copy(), signed(vectors[:, ::-1])
     residuals = np.linalg.norm(K @ vectors - vectors * values, axis=0)
-    return _found(matrix, values, vectors, residuals, "LAPACK")
+    return _pairs(matrix, values, vectors, residuals, "LAPACK")
 
 
 def _by_products(matrix: Symmetric, k: int, tol: float, seed: int) -> Eigenpairs:
@@ -178,10 +178,10 @@ def _by_products(matrix: Symmetric, k: int, tol: float, seed: int) -> Eigenpairs
         )
     values_of = "float64" if not matrix.single else "float32, then float64" if solver.sharp else "float32"
     how = f"Davidson's method, {solver.steps} products with values in {values_of}"
-    return _found(matrix, values, signed(vectors), residuals, how)
+    return _pairs(matrix, values, signed(vectors), residuals, how)
 
 
-def _found(matrix: Symmetric, values: np.ndarray, vectors: np.ndarray, residuals: np.ndarray, how: str) -> Eigenpairs:
+def _pairs(matrix: Symmetric, values: np.ndarray, vectors: np.ndarray, residuals: np.ndarray, how: str) -> Eigenpairs:
     rounding = math.sqrt(matrix.n) * _EPS * float(np.abs(matrix.diag).sum())  # of sums of so many products
     s = matrix.scale
     return Eigenpairs(values * s, vectors, residuals * s, how, rounding * s, matrix.sums)

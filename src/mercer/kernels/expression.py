@@ -242,7 +242,7 @@ class _Parser:
             if named or not 1 <= len(given) <= 3 or not all(v is None or isinstance(v, int) for v in given):
                 self.fail("slice takes one to three whole numbers or None, as in slice(0, 3).", token)
             return slice(*given)
-        cls = self.known(token)
+        cls = self.kernel_class(token)
         maker: Any = None
         if self.tokens[self.at].text == "." and self.tokens[self.at + 1].text in _MAKERS:
             self.take()
@@ -256,9 +256,9 @@ class _Parser:
             if len(given) != 1 or named or not _is_number(given[0]):
                 self.fail(f"{token.text} takes one number, as in {cls.__name__}.{token.text}(0.5).", token)
             return self.attempt(token, lambda: maker(given[0]))
-        return self.made(cls, token, given, named)
+        return self.constructed(cls, token, given, named)
 
-    def made(self, cls: type[Kernel], token: Token, given: list[Any], named: dict[str, Any]) -> Kernel:
+    def constructed(self, cls: type[Kernel], token: Token, given: list[Any], named: dict[str, Any]) -> Kernel:
         """Return the kernel of a class with these parameters, after a look at their names and number."""
         fields_of = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
         shown = ", ".join(fields_of) or "none"
@@ -279,7 +279,7 @@ class _Parser:
                 self.fail(f"{name} of {cls.__name__} must be a kernel; it is {values.get(name)!r:.40}.", token)
         return self.attempt(token, lambda: cls(**values))
 
-    def known(self, token: Token) -> type[Kernel]:
+    def kernel_class(self, token: Token) -> type[Kernel]:
         names = kernel_classes()
         if token.text in _OF_CODE:
             self.fail(

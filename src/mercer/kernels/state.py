@@ -226,7 +226,7 @@ def _read(code: dict[str, Any], arrays: Arrays, more: More | None) -> Any:
         raise damaged("an object is a kernel or a law with its parameters", code)
     made = {key: read_value(value, arrays, lambda inner: _read(inner, arrays, more)) for key, value in given.items()}
     if kind == "kernel":
-        return _made(name, made)
+        return _constructed(name, made)
     if kind == "law" and name in spectral.__all__ and inspect.isclass(getattr(spectral, name)):
         return getattr(spectral, name)(**made)
     law = getattr(stats, name, None) if kind == "scipy.stats" else None
@@ -244,7 +244,7 @@ def _check_several(name: str, made: dict[str, Any]) -> None:
         raise damaged(f"{name} has a centre in up to {_DIMENSION:,} dimensions and a matrix", f"{made!r:.200}")
 
 
-def _made(name: str, made: dict[str, Any]) -> Kernel:
+def _constructed(name: str, made: dict[str, Any]) -> Kernel:
     cls = kernel_named(name)
     if cls is None:
         raise NotRegistered(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NUMBERS_SHARE = 0.95  # share of the cells of a column of text that are numbers, from which on the others are slips
 _NAMING = 0.5  # different values per row, from which on they name or describe the rows
-_TELLING_ROWS = 20  # rows below which one cannot tell whether values name the rows
+_FEWEST_ROWS = 20  # rows below which one cannot tell whether values name the rows
 _PROSE_WORDS = 3  # words of the median text, from which on texts are prose
 _DNA_LETTERS = 8  # letters of the shortest sequence of DNA
 _DNA = re.compile(r"[ACGTUNacgtun]+")
@@ -81,7 +81,7 @@ def learn_column(
         return _constant(name, filled, called[0] if called else None)
     if chosen and series.cat.ordered and len(called) > 1:
         return _ordered(name, series, scale, weights)
-    if not chosen and filled >= _TELLING_ROWS:
+    if not chosen and filled >= _FEWEST_ROWS:
         kind = _strings(called) if len(called) > min(most, _NAMING * filled) else ""
         if kind and texts == "keep":
             return _kept(name, kind, called, filled, len(codes) - filled)
@@ -137,7 +137,7 @@ def _numbers(
         codes, called = names(series)
         return learn_categories(name, codes, called, scale, len(called), 1)
     whole = bool(np.all(there == np.floor(there)))
-    if whole and len(there) >= _TELLING_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
+    if whole and len(there) >= _FEWEST_ROWS and _IDENTIFIER.fullmatch(name) and len(np.unique(there)) == len(there):
         return _dropped(name, "identifier", f"{len(there):,} whole numbers, no two alike, number the rows")
     return learn_numbers(name, *cells, scale, tails, weights)
 
@@ -272,7 +272,7 @@ def target_of(series: Any, task: str = "auto") -> Target:
         low, middle, high = (shown(float(v)) for v in np.percentile(values, [0, 50, 100]))
         said = f"{called}: numbers from {low} to {high} (median {middle}){gone}."
         return Target(task, values, None, said, rows)
-    if len(rows) >= _TELLING_ROWS and len(levels) > _NAMING * len(rows):
+    if len(rows) >= _FEWEST_ROWS and len(levels) > _NAMING * len(rows):
         raise TableError(
             f"the target {called!r} has {len(levels):,} different values in {len(rows):,} rows, too many for classes. "
             + ("Choose task 'regress' to predict numbers." if numeric else "Choose another column.")

@@ -259,7 +259,7 @@ class GaussianProcessRegressor(Process):
         if control.cancelled and len(Y) > _FINISHED:
             raise KeyboardInterrupt
         kernel, noise = (space.kernel, space.noise + space.known) if tuned is None else space.at(tuned.theta)
-        self._found(space, tuned)
+        self._name_parameters(space, tuned)
         self.noise_ = noise
         self._unit, self._normalised, self._rows = unit, Y, None
         training = replace(training, kernel=kernel)
@@ -415,7 +415,7 @@ class GaussianProcessRegressor(Process):
             )
         return solution.coefficients / self._unit
 
-    def _found(self, space: Space, tuned: Tuned | None) -> None:
+    def _name_parameters(self, space: Space, tuned: Tuned | None) -> None:
         """Set the attributes that name the parameters."""
         values = np.array([p.value for p in parameters(space.kernel)])
         values = values if np.ndim(space.noise) else np.append(values, space.noise)

@@ -90,7 +90,7 @@ def plan(problem: Representer, control: Control | None = None, solver: Solver = 
             "newton": "Newton's method, each step by",
             "proximal": "augmented Lagrangians with the loss's prox, by Newton steps on its envelope, each by",
         }[chosen]
-        text = f"{name} {newton.way(problem.gram)}: {why}."
+        text = f"{name} {newton.method(problem.gram)}: {why}."
     if _squared(problem.penalty):
         return text
     return f"a search over the strength of the equivalent squared norm for {problem.penalty!r}; each by {text}"

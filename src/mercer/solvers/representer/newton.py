@@ -27,7 +27,7 @@ _LOCAL_GAIN = 1e-3  # predicted gain in units of the objective, below which the 
 _IDLE_LOOKS = 8  # evaluations of the gap without progress, after which only rounding is left
 
 
-def way(gram: Gram) -> str:
+def method(gram: Gram) -> str:
     """Return how linear systems will be solved, and the memory that takes."""
     n = gram.shape[0]
     if n <= EXACT:

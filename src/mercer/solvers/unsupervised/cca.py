@@ -78,14 +78,14 @@ def view(gram: Gram, rank: int | None = None, tol: float = 1e-6, seed: int = 0) 
     n = gram.shape[0]
     matrix = KernelMatrix(gram)
     if rank is None and n <= _DENSE and 48 * n * n <= gram.budget:
-        return _whole(matrix)
+        return _decomposed(matrix)
     each = 8 * _BASES * n  # bytes of a direction
     most = min(n, _RANK if rank is None else rank, int(gram.budget // each))
     gram.budget.require(each, f"one row of a factor of {n} points", "raise the budget.")
     return _low_rank(matrix, most, tol, seed)
 
 
-def _whole(matrix: KernelMatrix) -> View:
+def _decomposed(matrix: KernelMatrix) -> View:
     n = matrix.n
     K = matrix.dense(np.empty((n, n)))
     means = K.mean(axis=0)
