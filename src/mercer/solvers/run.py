@@ -65,7 +65,7 @@ _LOOKS = 24  # at steps 1, 2, 4, ... of one call of the core, which makes fewer 
 
 def begin_looks(problems: int = 1, steps: float = 0.0, dual: float = 0.0, seconds: float = 0.0) -> np.ndarray:
     """Return room in which the core keeps rows of the history of problems, behind one that says where they begin."""
-    looks = np.zeros((problems, _LOOKS, len(HISTORY)))
+    looks = np.zeros((problems, _LOOKS, len(Row._fields)))
     looks[:, 0] = (steps, 0.0, dual, 0.0, 0.0, seconds)
     return looks
 
