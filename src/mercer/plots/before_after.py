@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -22,6 +23,7 @@ from mercer.plots.style import SOLID, STRAIGHT, limits, on_grid, scatter
 
 ELEVATION, AZIMUTH = 18.0, -62.0  # of the camera, in degrees
 ASPECT = (1.0, 1.0, 0.82)
+_TWO_NAMES = 3.0  # inches of width that the names of two lines need side by side
 
 
 @dataclass
@@ -220,12 +222,18 @@ def _pair(title: str, inputs: int, outputs: int) -> tuple[Axes, Axes]:
 
 def _name(axes: Axes, stage: str, labels: tuple[str, ...]) -> None:
     inside = r",\ ".join(label.strip("$") for label in labels)
-    axes.set_title(f"{stage}: ${inside if len(labels) == 1 else f'({inside})'}$", loc="left", pad=24)
+    title = f"{stage}: ${inside if len(labels) == 1 else f'({inside})'}$"
+    letters = style.fitting(12, re.sub(r"[$_^{}\\]", "", title), style.extent(axes)[0])
+    axes.set_title(title, loc="left", pad=24 if _is_wide(axes) else 34, fontsize=letters)
     axes.set_xlabel(labels[0])
     if len(labels) > 1:
         axes.set_ylabel(labels[1])
     if isinstance(axes, Axes3D):
         axes.set_zlabel(labels[2])
+
+
+def _is_wide(axes: Axes) -> bool:
+    return style.extent(axes)[0] > _TWO_NAMES
 
 
 def _explain(axes: Axes, handles: dict[str, Line2D]) -> None:
@@ -235,9 +243,10 @@ def _explain(axes: Axes, handles: dict[str, Line2D]) -> None:
         handles.keys(),
         loc="lower left",
         bbox_to_anchor=(0, 1.0),
-        ncols=len(handles),
+        ncols=len(handles) if _is_wide(axes) else 1,
         borderaxespad=0.3,
         borderpad=0,
+        fontsize=style.shrunk(9.5, axes),
         handlelength=1.9,
         handletextpad=0.6,
         columnspacing=1.6,
@@ -314,10 +323,11 @@ def after_space(axes: Axes3D, lift: Lift, points: np.ndarray, image: np.ndarray,
     box = [limits(column, 0.06) for column in image.T]
     axes.set(xlim=box[0], ylim=box[1], zlim=box[2])
     axes.view_init(ELEVATION, AZIMUTH)
-    axes.set_box_aspect(ASPECT, zoom=1.16)
+    axes.set_box_aspect(ASPECT, zoom=1.16 if _is_wide(axes) else 0.95)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(MaxNLocator(5 if _is_wide(axes) else 3, steps=[1, 2, 5, 10]))
+        axis.set_tick_params(labelsize=style.shrunk(9, axes))
     # mplot3d hides nothing behind a plane; drawing the far side, the plane and the near side in that order does.
     axes.computed_zorder = False
     facing = np.sign(cut.w @ _towards_camera(box))

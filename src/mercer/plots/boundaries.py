@@ -14,7 +14,9 @@ from sklearn.base import clone
 from mercer.plots import style
 from mercer.plots.decision import HANDLER, BoundaryDisplay, signs
 
-_PANEL = (3.1, 3.0)  # inches of a picture
+_PANEL = 3.1  # inches of width of a picture
+_AROUND = 0.75  # inches of it for title and labels
+_SHAPES = (0.5, 1.3)  # height of a picture over its width
 _ACROSS = 4  # pictures in a row, at most
 _SIGNS = 0.75  # inches of what the signs mean, below
 
@@ -71,7 +73,9 @@ class BoundariesDisplay:
             if axes is None:
                 across = min(len(self.displays), _ACROSS)
                 down = -(-len(self.displays) // across)
-                figure = style.figure(_PANEL[0] * across, _PANEL[1] * down + _SIGNS)
+                tall = np.ptp(self.displays[0].f[1]) / np.ptp(self.displays[0].f[0])
+                height = _AROUND + (_PANEL - _AROUND) * float(np.clip(tall, *_SHAPES))
+                figure = style.figure(_PANEL * across, height * down + _SIGNS)
                 places = list(figure.subplots(down, across, squeeze=False).ravel())
                 for place in places[len(self.displays) :]:
                     place.set_axis_off()

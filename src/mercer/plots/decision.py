@@ -24,9 +24,9 @@ from mercer.plots.style import SOLID, limits, on_grid, scatter
 
 ZONES = ("#d3e2f2", "#ecf3fa", "#fcf0f1", "#f5d9dd")  # f <= -1, -1 < f < 0, 0 <= f < 1, f >= 1
 EDGE: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.1, "linestyle": (0, (5, 3)), "zorder": 2}
-RING: dict[str, Any] = {"marker": "o", "facecolors": "none", "edgecolors": style.INK, "linewidths": 0.9}
+RING: dict[str, Any] = {"marker": "o", "facecolors": "none", "edgecolors": style.INK, "linewidths": 0.8}
 CROSS: dict[str, Any] = {"marker": "x", "color": style.INK, "linewidths": 1.1, "s": 34}
-_RING, _LARGEST_RING = 44.0, 150.0  # area in square points of a ring for alpha near 0, and for the largest alpha
+_RING, _LARGEST_RING = 34.0, 95.0  # area in square points of a ring for alpha near 0, and for the largest alpha
 _VISIBLE_SLACK = 0.01  # slack below which a segment would be shorter than the point it starts from
 _THIN_THREADS = 40  # threads of a class that would hide the picture unless they are thin
 _MARGIN_REACH = 0.6  # share of the picture's size within which margins that lie outside of it are looked for
@@ -136,6 +136,7 @@ class BoundaryDisplay(Display):
         self.support_ = ax.scatter(x, y, s=sizes, zorder=4, **RING)
         self.mistakes_ = ax.scatter(*self.points[wrong].T, zorder=5, **CROSS)
         ax.set(xlim=(x1[0], x1[-1]), ylim=(x2[0], x2[-1]), aspect="equal", xlabel=self.names[0], ylabel=self.names[1])
+        ax.set_anchor("NW")  # what is told below stays below where the aspect leaves room
         ax.grid(False)
         right = math.floor(100 * float(1 - wrong.mean()) + 1e-9)
         ax.set_title(f"{self.title}: {right}% right", loc="left", fontsize=style.shrunk(12, ax))
@@ -286,7 +287,7 @@ def signs(rings: bool = True) -> dict[str, Any]:
         "zones, the outer sure": tuple(Patch(facecolor=z, edgecolor=style.EDGE, linewidth=0.5) for z in ZONES),
     }
     if rings:
-        small, large = (Line2D([], [], markersize=size**0.5, **ring) for size in (_RING, _LARGEST_RING))
+        small, large = (Line2D([], [], markersize=0.8 * size**0.5, **ring) for size in (_RING, _LARGEST_RING))
         handles["support vector, \u03b1 small or large"] = (small, large)
     handles["slack"] = Line2D([], [], color=style.MUTED, linewidth=0.9)
     handles["misclassified"] = Line2D([], [], **cross)

@@ -17,6 +17,7 @@ from mercer.plots.display import Display
 from mercer.rkhs import MercerExpansion
 
 _DOUBTFUL = 0.1  # relative error from which on an eigenvalue is drawn hollow
+_LEGIBLE = 5.5  # points of the smallest letters of a title
 _FINENESS = 120  # of maps of functions of the plane
 _INDEX = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
@@ -176,7 +177,7 @@ class EigenfunctionsDisplay(Display):
         place = ax.get_subplotspec()
         if place is None:
             raise ValueError("several maps share the place of axes that were made by subplots; these were not.")
-        grid = place.subgridspec(rows, columns)
+        grid, width = place.subgridspec(rows, columns), 0.8 * style.extent(ax)[0] / columns
         (x, y), self.axes_ = self.axes, []
         images: list[AxesImage] = []
         for j in range(count):
@@ -192,7 +193,11 @@ class EigenfunctionsDisplay(Display):
             panel.xaxis.set_major_locator(MaxNLocator(3))
             panel.yaxis.set_major_locator(MaxNLocator(3))
             title = f"{_name(j)}   λ = {self.eigenvalues[j]:.3g}"
-            panel.set_title(title, loc="left", fontsize=style.shrunk(10, ax), fontweight="normal")
+            letters = style.fitting(10, title, width)
+            if letters < _LEGIBLE:
+                title, letters = _name(j), style.shrunk(10, ax)
+            panel.set_title(title, loc="left", fontsize=letters, fontweight="normal")
+            panel.tick_params(labelsize=style.shrunk(9, ax))
             self.axes_.append(panel)
             images.append(image)
         self.artists_ = images

@@ -19,6 +19,7 @@ from mercer.plots.display import Display
 _ROW = 0.26  # inches, of a name
 _ROOM = 0.26  # for the number beside the longest bar of a direction, in units of its entries
 _SAID = 0.1  # from which size on an entry is written beside its bar
+_NUMBER = 0.55  # inches of the number beside a bar
 _LETTERS = 34  # of a name
 
 
@@ -133,7 +134,7 @@ def _bars(axes: Axes, shares: dict[str, float]) -> BarContainer:
     letters = style.shrunk(9, axes)
     for place, size in enumerate(sizes):
         axes.annotate(_percent(size), (size, place), (4, 0), textcoords="offset points", va="center", fontsize=letters)
-    axes.set_xlim(0, 1.14 * sizes.max())
+    axes.set_xlim(0, (1.0 + _NUMBER / style.extent(axes)[0]) * sizes.max())
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
     axes.set_xlabel("share of the metric")
@@ -173,7 +174,8 @@ def _named(axes: Axes, names: list[str]) -> None:
     """Write a name beside each row, from the top down; long ones without their middle, since many begin alike."""
     half = _LETTERS // 2
     shown = [name if len(name) <= _LETTERS else f"{name[:half]}\u2026{name[-half:]}" for name in names]
-    axes.set_yticks(np.arange(len(names)), [name.replace("$", r"\$") for name in shown])
+    letters = max(4.5, min(style.shrunk(9, axes), 0.8 * 72 * style.extent(axes)[1] / len(names)))
+    axes.set_yticks(np.arange(len(names)), [name.replace("$", r"\$") for name in shown], fontsize=letters)
     axes.tick_params(axis="y", labelcolor=style.INK)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(False, axis="y")

@@ -105,9 +105,13 @@ class GramDisplay(Display):
             ax.axhline(edge - 0.5, color=style.INK, linewidth=0.8)
             ax.axvline(edge - 0.5, color=style.INK, linewidth=0.8)
         if self.labels:
-            middles = [(a + b - 1) / 2 for a, b in zip([0, *self.edges[:-1]], self.edges)]
-            ax.set_xticks(middles, self.labels)
-            ax.set_yticks(middles, self.labels, rotation=90, va="center")
+            starts = [0, *self.edges[:-1]]
+            middles = [(a + b - 1) / 2 for a, b in zip(starts, self.edges)]
+            inch = min(style.extent(ax)) / len(self.values)
+            each = zip(self.labels, starts, self.edges)
+            letters = max(4.0, min(style.fitting(9, f" {name} ", (b - a) * inch) for name, a, b in each))
+            ax.set_xticks(middles, self.labels, fontsize=letters)
+            ax.set_yticks(middles, self.labels, rotation=90, va="center", fontsize=letters)
         self.colorbar_ = style.scale(ax, self.image_, "k(x, z)", shrink=0.85)
         ax.set_title(self.title, loc="left", fontsize=style.shrunk(12, ax))
 

@@ -77,14 +77,14 @@ class ProofDisplay(Display):
         if ax is None:
             with style.house():
                 figure = style.figure(7.6, 0.75 + _ROW * (len(self.steps) + bool(self.left_out)))
+                figure.set_layout_engine("none")
                 ax = figure.add_axes((0.02, 0.02, 0.96, 1 - 0.6 / figure.get_figheight()))
         return super().plot(ax)
 
     def _draw(self, ax: Axes) -> None:
         ax.set_axis_off()
         count = len(self.steps) + bool(self.left_out)
-        place = ax.get_position()
-        height, width = place.height * self.figure_.get_figheight(), place.width * self.figure_.get_figwidth()
+        width, height = style.extent(ax)
         row = height / count
         letters = max(4.0, min(10.0, 0.36 * 72 * row))
         indent = min(_INDENT, 0.5 * width / (1 + max(depth for depth, _, _ in self.steps)))

@@ -23,7 +23,7 @@ from mercer.report.search import Cell, cells_of, chosen_of, shaded_range
 
 _ROW = 0.19  # inches of a kernel
 _LETTERS = 26  # of the name of a family
-_NAMED_PRICES = 7  # along the axis
+_PRICE = 0.55  # inches along the axis that a price needs to be named
 _TEN = 1e-6  # difference of a logarithm from a whole one that rounding may leave
 _PALEST = 0.08  # share of the range of scores by which the lowest differs from white
 _UNTRIED: dict[str, Any] = {"facecolor": "white", "edgecolor": style.EDGE, "hatch": "/////", "linewidth": 0}
@@ -148,12 +148,12 @@ class SearchDisplay(Display):
             end += size
             if len(groups) < 12:
                 ax.axhline(end - 0.5, color=style.INK, linewidth=0.8)
-        room = 72 * ax.get_position().height * self.figure_.get_figheight() / max(1, end)
+        room = 72 * style.extent(ax)[1] / max(1, end)
         letters = max(4.5, min(style.shrunk(9, ax), 0.85 * room * (end / len(names))))
         ax.set_yticks(middles, names, fontsize=letters, color=style.INK)
         tens = [c for c, value in enumerate(prices) if value > 0 and abs(math.log10(value) % 1.0) < _TEN]
         named = tens if len(tens) > 1 else list(range(len(prices)))
-        named = named[:: -(-len(named) // _NAMED_PRICES)]
+        named = named[:: -(-len(named) // max(2, int(style.extent(ax)[0] / _PRICE)))]
         ax.set_xticks(named, [f"{prices[c]:g}" for c in named], fontsize=style.shrunk(9, ax))
         ax.set(xlabel=f"{self.price} (price of errors)" if self.price == "C" else self.price)
         ax.set_xlim(-0.5, len(prices) - 0.5)

@@ -116,7 +116,7 @@ class KKTDisplay(Display):
         full = np.abs(self.alpha)[codes >= _AT_BOUND]
         top = float(full.max()) if len(full) else float(np.abs(self.alpha).max()) or 1.0
         kinks = [-self.epsilon, self.epsilon] if tube else [1.0]
-        low, high = style.limits(np.append(self.at, kinks), 0.08)
+        low, high = style.limits(np.concatenate([self.at, -self.at if tube else [], kinks]), 0.04 if tube else 0.08)
         places = (
             [(kinks[-1], 0.0), (kinks[-1], top), (high, top)]
             if tube

@@ -46,9 +46,11 @@ STRAIGHT: dict[str, Any] = {"color": MUTED, "linewidth": 1.4, "linestyle": (0, (
 SOLID: dict[str, Any] = {"color": INK, "linewidth": 1.6, "zorder": 2}
 FINENESS = 300  # of the grid on which regions are found
 _LONG = re.compile(r"\d+\.\d{4,}")  # numbers that nobody reads to the end
-_ROOMY = 3.0  # inches of height that letters of full size need
+_ROOMY = 3.0  # inches, as width and as height, that letters of full size need
+_LETTER = 0.6  # width of a letter in units of its size
 _BELOW = -0.5  # inches from axes to what stands below their labels
-_WIDE = 3.2  # inches of width that two columns of words need
+_HANDLE = 5  # letters as wide as the mark beside a name and the space about it
+_OVERHANG = 1.3  # width of a legend over that of its axes, at most
 _SMALLEST = 0.72  # share of the full size at which letters can still be read
 
 _RC: dict[Any, Any] = {
@@ -106,10 +108,22 @@ def settle(figure: Figure) -> None:
         ConstrainedLayoutEngine().execute(figure)
 
 
+def extent(axes: Axes) -> tuple[float, float]:
+    """Return width and height in inches of the place that axes were made for, however they are laid out since."""
+    figure, grid = owner(axes), axes.get_subplotspec()
+    place = axes.get_position() if grid is None else grid.get_position(figure)
+    return float(place.width * figure.get_figwidth()), float(place.height * figure.get_figheight())
+
+
+def fitting(size: float, text: str, width: float) -> float:
+    """Return a size of letters, at most the one given, in which a text is not wider than so many inches."""
+    return min(size, 72 * width / (_LETTER * max(1, len(text))))
+
+
 def shrunk(size: float, axes: Axes) -> float:
-    """Return a size of letters or marks, smaller in axes less high than a figure of their own would make them."""
-    height = axes.get_position().height * owner(axes).get_figheight()
-    return size * min(1.0, max(_SMALLEST, height / _ROOMY))
+    """Return a size of letters or marks, smaller in axes that share a figure with others."""
+    width, height = extent(axes)
+    return size * min(1.0, max(_SMALLEST, (width * height) ** 0.5 / _ROOMY))
 
 
 def legend(axes: Axes, *handles: Any, **options: Any) -> Legend:
@@ -120,10 +134,12 @@ def legend(axes: Axes, *handles: Any, **options: Any) -> Legend:
 
 def below(axes: Axes, handles: dict[str, Any], columns: int, **options: Any) -> Legend:
     """Write below the axes and their labels what the marks mean, in fewer columns where there is no room."""
-    width = axes.get_position().width * owner(axes).get_figwidth()
+    letters = shrunk(9, axes)
+    column = (_HANDLE + max(map(len, handles))) * _LETTER * letters
+    room = int(_OVERHANG * 72 * extent(axes)[0] / column)
     look: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0, "borderpad": 0}
     look |= {"bbox_transform": axes.transAxes + ScaledTranslation(0, _BELOW, owner(axes).dpi_scale_trans)}
-    look |= {"ncols": columns if width > _WIDE else 1, "labelcolor": MUTED, "fontsize": shrunk(9, axes)}
+    look |= {"ncols": max(1, min(columns, room)), "labelcolor": MUTED, "fontsize": letters}
     look |= {"handlelength": 1.5, "handletextpad": 0.5, "columnspacing": 1.6, "frameon": False}
     return axes.legend(handles.values(), handles.keys(), **(look | options))
 
@@ -134,7 +150,7 @@ def scale(axes: Axes, colours: ScalarMappable, title: str, **options: Any) -> Co
     bar = owner(axes).colorbar(colours, ax=axes, use_gridspec=False, pad=0.02, **options)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=shrunk(9, axes))
-    bar.ax.set_title(title, loc="left", fontsize=shrunk(9, axes), fontweight="normal", color=MUTED)
+    bar.set_label(title, fontsize=shrunk(9, axes), color=MUTED)
     return bar
 
 
