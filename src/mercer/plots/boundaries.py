@@ -18,7 +18,7 @@ _PANEL = 3.1  # inches of width of a picture
 _AROUND = 0.75  # inches of it for title and labels
 _SHAPES = (0.5, 1.3)  # height of a picture over its width
 _ACROSS = 4  # pictures in a row, at most
-_SIGNS = 0.75  # inches of what the signs mean, below
+_SIGNS = 0.6  # inches of what the signs mean, below
 
 
 @dataclass

@@ -7,7 +7,9 @@ from typing import Any, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
+from matplotlib.textpath import TextPath
 
 from mercer.kernels import Kernel, Proof
 from mercer.plots import style
@@ -16,7 +18,7 @@ from mercer.plots.display import Display
 _MOST_STEPS = 40  # of a proof that are drawn: more could not be read
 _ROW = 0.44  # inches of a step: the kernel, and below it the rule
 _INDENT = 0.26  # inches by which the parts of a step stand to the right of it
-_LETTER = 0.62  # mean width of a bold letter, in units of its size
+_LONGEST = 90  # letters of a kernel
 # How a step looks, and what the sign means: shapes tell it without colour.
 _SIGNS = {
     "proven": ("o", style.BLUE, style.BLUE),
@@ -101,22 +103,33 @@ class ProofDisplay(Display):
                 [x], [k], marker=marker, markersize=0.8 * letters, markerfacecolor=face, markeredgecolor=edge, zorder=2
             )
             start = x + 0.014 * letters
-            room = max(8, int(72 * (width - start) / (_LETTER * letters)))
             said = "" if step.status == "proven" else f"   {step.status}"
-            text = style.named(step.claim, room - len(said)) + said
-            look = {"fontsize": letters, "va": "center", "fontweight": "bold", "color": style.INK}
-            self.claims_.append(ax.text(start, k - 0.02, text.replace("$", r"\$"), **look))
-            reason = f"{step.rule}: {step.reason}"
-            room = int(1.35 * room)  # of smaller and thinner letters
-            reason = reason if len(reason) <= room else reason[: room - 1].rstrip() + "\u2026"
-            look = {"fontsize": 0.86 * letters, "va": "center", "color": style.MUTED}
-            self.reasons_.append(ax.text(start, k + 0.42, reason.replace("$", r"\$"), **look))
+            claim, reason = style.named(step.claim, _LONGEST), f"{step.rule}: {step.reason}"
+            bold: dict[str, Any] = {"fontsize": letters, "fontweight": "bold", "va": "center", "color": style.INK}
+            thin: dict[str, Any] = {"fontsize": 0.86 * letters, "va": "center", "color": style.MUTED}
+            claim = _within(width - start, claim, letters, "bold", said)
+            reason = _within(width - start, reason, 0.86 * letters, "normal", "")
+            self.claims_.append(ax.text(start, k - 0.02, claim, **bold))
+            self.reasons_.append(ax.text(start, k + 0.42, reason, **thin))
         if self.left_out:
             ax.text(
                 0, count - 1, f"\u2026 and {self.left_out} more steps", fontsize=letters, va="center", color=style.MUTED
             )
         whole = self.steps[0][2].status
         ax.set_title(f"positive semidefinite: {whole}", loc="left", fontsize=style.shrunk(12, ax))
+
+
+def _within(inches: float, text: str, size: float, weight: str, end: str) -> str:
+    """Return a text with its end, cut so that both are not wider than so many inches."""
+
+    def width(shown: str) -> float:
+        return float(TextPath((0, 0), shown, size=size, prop=FontProperties(weight=weight)).get_extents().width) / 72
+
+    shown = text.replace("$", r"\$") + end
+    while len(text) > 1 and width(shown) > inches:
+        text = text[: min(len(text) - 1, int(len(text) * inches / width(shown)))].rstrip(" \u2026")
+        shown = text.replace("$", r"\$") + "\u2026" + end
+    return shown
 
 
 def proof(kernel: Kernel | Proof, *, ax: Axes | None = None) -> Figure:

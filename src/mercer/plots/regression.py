@@ -13,13 +13,16 @@ from matplotlib.axes import Axes
 from matplotlib.collections import FillBetweenPolyCollection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.machine.words import count
 from mercer.plots import style
 from mercer.plots.display import Display
 
 _FINENESS = 500  # places of a curve
+_SHADE = 0.16  # darkness of a band
 _DEVIATIONS = 2.0  # standard deviations to each side that a band of a process spans
 
 
@@ -103,26 +106,29 @@ class RegressionDisplay(Display):
         self.points_ = ax.scatter(self.x, self.y, s=size, **look)
         self.lines_, self.bands_ = [], []
         alone = len(self.curves) == 1
+        handles: dict[str, Any] = {}
         for line, curve in zip(itertools.cycle(style.CURVES), self.curves):
+            clear = 1.0
             for k, (name, low, high) in enumerate(curve.bands):
-                shade: dict[str, Any] = {
-                    "color": line["color"],
-                    "alpha": 0.16 if alone else 0.1,
-                    "linewidth": 0,
-                    "zorder": 1 + 0.1 * k,
-                }
-                self.bands_.append(ax.fill_between(self.at, low, high, label=name if alone else None, **shade))
-            self.lines_ += ax.plot(self.at, curve.middle, label=curve.name, linewidth=1.9, zorder=2.5, **line)
+                shade: dict[str, Any] = {"color": line["color"], "linewidth": 0}
+                alpha = _SHADE if alone else 0.6 * _SHADE
+                clear *= 1 - alpha  # bands lie on one another
+                band = ax.fill_between(self.at, low, high, label=name, alpha=alpha, zorder=1 + 0.1 * k, **shade)
+                self.bands_.append(band)
+                if alone:
+                    handles[name] = Patch(alpha=1 - clear, **shade)
+            (middle,) = ax.plot(self.at, curve.middle, label=curve.name, linewidth=1.9, zorder=2.5, **line)
+            self.lines_.append(middle)
+            handles[curve.name] = middle
             if curve.tube and alone:
-                for sign in (-1, 1):
-                    label = f"tube: \u00b1 {curve.tube:.3g}" if sign > 0 else None
-                    ax.plot(self.at, curve.middle + sign * curve.tube, label=label, **style.STRAIGHT)
+                sides = [ax.plot(self.at, curve.middle + sign * curve.tube, **style.STRAIGHT) for sign in (-1, 1)]
+                handles[f"tube: \u00b1 {curve.tube:.3g}"] = sides[0][0]
             if curve.support is not None and alone:
                 rings: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 0.8, "zorder": 3}
-                label = f"{int(curve.support.sum())} support vectors"
-                ax.scatter(self.x[curve.support], self.y[curve.support], s=2.6 * size, label=label, **rings)
+                ringed = ax.scatter(self.x[curve.support], self.y[curve.support], s=2.6 * size, **rings)
+                handles[count(int(curve.support.sum()), "support vector")] = ringed
         ax.set(xlim=(self.at[0], self.at[-1]), xlabel=self.label, ylabel="y")
-        style.legend(ax, handlelength=2.6)
+        style.below(ax, handles, 2, handlelength=2.2)
 
 
 def _curve(model: Any, table: Any, points: np.ndarray) -> Curve:
