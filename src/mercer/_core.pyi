@@ -67,6 +67,7 @@ def smo(
     tol: float,
     max_steps: int,
     exact: bool,
+    looks: _Floats | None = None,
 ) -> tuple[int, float]: ...
 def smo_part(
     K: _Floats,
@@ -99,6 +100,7 @@ def smo_pair(
     tol: float,
     max_steps: int,
     out: _Floats,
+    looks: _Floats | None = None,
 ) -> None: ...
 def smo_batch(
     K: _Floats,
@@ -115,6 +117,7 @@ def smo_batch(
     tol: float,
     max_steps: int,
     out: _Floats,
+    looks: _Floats | None = None,
 ) -> None: ...
 def select(
     gradient: _Floats,

@@ -224,6 +224,51 @@ def test_one_point_and_none():
     assert _core.smo(np.zeros((0, 0)), no, no, no, no, no, no, 1, 1e-6, 10, True) == (0, 0)
 
 
+# -- the course of the steps, for the history -----------------------------------------------------------------
+
+
+def relative_gap_of(run):
+    """The smallest gap at the best multipliers; without an offset they are 0."""
+    arrays = run.arrays
+    if np.isinf(run.upper[-1]):
+        r, q = run.gradient[:-1] + run.width[:-1], -run.gradient[:-1] + run.width[:-1]
+        p, m, up, low = (a[:-1] for a in arrays[1:5])
+        return float(np.where(r >= 0, p * r, (p - up) * r).sum() + np.where(q >= 0, m * q, (m - low) * q).sum())
+    return _core.offsets(*arrays, run.groups)[2]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_course_is_where_fewer_steps_end(kind, dtype):
+    run = Run(kind, 40, dtype=dtype)
+    looks = np.zeros((1, 10, 6))
+    looks[0, 0] = (0, 0, run.dual(), 0, 0, 5.0)
+    steps, _ = _core.smo(run.K, *run.arrays, run.groups, 1e-4, 10**6, True, looks)
+    rows = looks[0, 1:][looks[0, 1:, 0] > 0]
+    assert rows[:, 0].tolist() == [2**k for k in range(len(rows))]
+    assert len(rows) == min(9, int(steps).bit_length())
+    assert (np.diff(rows[:, 5], prepend=5.0) >= 0).all()
+    for at, primal, dual, gap, support, _ in rows:
+        early = Run(kind, 40, dtype=dtype)
+        early.smo(tol=1e-4, steps=int(at))
+        room = 1e-9 if dtype == np.float64 else 1e-4
+        assert dual == pytest.approx(early.dual(), rel=room, abs=room)
+        assert support == np.count_nonzero((early.plus - early.minus)[:40])
+        best = relative_gap_of(early)
+        assert best - room <= primal - dual <= 1.05 * best + 1e-2 * abs(dual) + room
+        assert gap == pytest.approx((primal - dual) / max(abs(primal), abs(dual)), abs=1e-12)
+
+
+def test_a_course_goes_on_where_it_begins():
+    run, looks = Run("svc", 40), np.zeros((1, 10, 6))
+    run.smo(tol=1e-6, steps=5)
+    looks[0, 0] = (5, 0, run.dual(), 0, 0, 0)
+    _core.smo(run.K, *run.arrays, run.groups, 1e-6, 20, True, looks)
+    assert looks[0, 1:3, 0].tolist() == [8, 16]
+    with pytest.raises(ValueError, match="looks has the wrong shape"):
+        _core.smo(run.K, *run.arrays, run.groups, 1e-6, 20, True, np.zeros((2, 10, 6)))
+
+
 # -- many problems in one call ------------------------------------------------------------------------------
 
 

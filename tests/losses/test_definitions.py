@@ -8,8 +8,10 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import huber, log_softmax, softmax
 from sklearn._loss import loss as sk
 from sklearn.linear_model import _sgd_fast as sgd
+from sklearn.metrics import log_loss, zero_one_loss
 
 from loss_samples import SCALAR, predictions, truths
+from mercer import RBF, KernelMachine, plots
 from mercer.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -26,7 +28,9 @@ from mercer.losses import (
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
+    ZeroOne,
 )
+from mercer.testing import check_loss
 
 each = settings(max_examples=40)
 real = st.floats(-1e4, 1e4)
@@ -239,3 +243,42 @@ def test_ends_of_the_domains():
 def test_the_best_constant(loss, best):
     y = np.random.default_rng(0).poisson(7.0, size=101) + 0.5
     assert loss.value(y, best(y)).sum() <= min(loss.value(y, best(y) + h).sum() for h in (-1e-3, 1e-3, -0.3, 0.3))
+
+
+# -- the 0-1 loss, and means --------------------------------------------------------------------------------
+
+
+@each
+@given(y=label, f=real)
+def test_a_mistake_costs_one_and_the_convex_losses_lie_above(y, f):
+    cost = float(ZeroOne().value(y, f))
+    assert cost == (f < 0 if y > 0 else f >= 0)
+    with np.errstate(over="ignore"):
+        for above in (Hinge(), SquaredHinge(), Exponential()):
+            assert float(above.value(y, f)) >= cost
+        assert float(Logistic().value(y, f)) >= np.log(2) * cost
+
+
+def test_means_are_the_scores_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, f, weights = rng.choice([-1.0, 1.0], 50), rng.normal(size=50), rng.uniform(size=50)
+    said = np.where(f >= 0, 1.0, -1.0)
+    for w in (None, weights):
+        assert ZeroOne().mean(y, f, w) == pytest.approx(zero_one_loss(y, said, sample_weight=w))
+        chance = 1 / (1 + np.exp(-f))
+        assert Logistic().mean(y, f, w) == pytest.approx(log_loss(y > 0, chance, sample_weight=w))
+
+
+def test_the_mean_of_the_0_1_loss_is_the_share_of_mistakes_of_a_model():
+    X, y = plots.LIFTS["rings"].sample()
+    model = KernelMachine(RBF(scale=3.0), loss="hinge").fit(X, y)
+    assert ZeroOne().mean(2 * y - 1, model.decision_function(X)) == pytest.approx(1 - model.score(X, y))
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "dual", "proximal"])
+def test_the_0_1_loss_is_not_trained(solver):
+    X, y = plots.LIFTS["rings"].sample()
+    with pytest.raises(ValueError, match=r"has no derivative to descend. Train with .* Hinge\(\)"):
+        KernelMachine(loss=ZeroOne(), solver=solver).fit(X, y)
+    with pytest.raises(AssertionError, match="cannot be trained"):
+        check_loss(ZeroOne())

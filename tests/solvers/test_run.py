@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
+from sklearn.datasets import make_moons
 
 import mercer
 from mercer.certify import Stop
@@ -41,6 +42,24 @@ def test_every_machine_has_the_same_table(model):
     assert last["dual"] <= last["primal"] + allowed
     assert (np.diff(table["steps"]) >= 0).all()
     assert (np.diff(table["seconds"]) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "model", [mercer.SVC(), mercer.NuSVC(nu=0.3), mercer.SVR(), mercer.KernelMachine(loss="hinge"), mercer.LinearSVC()]
+)
+def test_the_course_begins_with_the_first_step(model):
+    table = model.fit(X, (CLASSES > 4) * 2 - 1 if is_classifier(model) else Y).history_
+    assert table["steps"][:3].tolist() == [1, 2, 4]
+    assert table["gap"][0] > 0.5 > table["gap"][-1]
+    assert (table["primal"] >= table["dual"] - 1e-9 * np.abs(table["dual"])).all()
+    assert (np.diff(table["dual"]) >= -1e-6 * np.abs(table["dual"][1:])).all()
+
+
+def test_a_fit_by_working_sets_tells_the_first_of_them():
+    X, y = make_moons(3100, noise=0.3, random_state=0)
+    table = SVC().fit(X, y).history_
+    assert table["steps"][0] < 0.5 * table["steps"][-1]
+    assert table["gap"][0] > 0.05
 
 
 def test_pairs_of_classes_have_one_each():

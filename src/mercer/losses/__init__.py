@@ -10,6 +10,7 @@ from mercer.losses.penalties import Ball, Norm, Penalty, SquaredNorm
 from mercer.losses.poisson import Poisson
 from mercer.losses.quantile import Absolute, Expectile, Pinball
 from mercer.losses.squared import Squared
+from mercer.losses.zero_one import ZeroOne
 
 __all__ = [
     "Loss",
@@ -30,6 +31,7 @@ __all__ = [
     "Exponential",
     "Poisson",
     "Multinomial",
+    "ZeroOne",
     "Penalty",
     "SquaredNorm",
     "Norm",

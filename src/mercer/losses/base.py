@@ -58,6 +58,10 @@ class Loss(ABC):
     def derivative(self, y: Any, f: Any) -> np.ndarray:
         """Return dL/df; at a kink, one of the subgradients."""
 
+    def mean(self, y: Any, f: Any, sample_weight: Any = None) -> float:
+        """Return the mean of L(y, f) over samples: a score, smaller is better."""
+        return float(np.average(self.value(y, f), weights=sample_weight))
+
 
 _JOINT = (
     "The representer theorem holds for a joint loss of all values, too, but only one has a solver here: "

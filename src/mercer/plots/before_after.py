@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from contourpy import contour_generator
@@ -21,6 +23,89 @@ from mercer.plots.style import SOLID, STRAIGHT, limits, on_grid, scatter
 
 ELEVATION, AZIMUTH = 18.0, -62.0  # of the camera, in degrees
 ASPECT = (1.0, 1.0, 0.82)
+_TWO_NAMES = 3.0  # inches of width that the names of two lines need side by side
+
+
+@dataclass
+class LiftDisplay:
+    """Two classes of points before and after a feature map, from `LiftDisplay.from_map(which, X, y)`.
+
+    Parameters
+    ----------
+    lift
+        The map.
+    points, classes
+        Points and their classes, 0 and 1.
+    image
+        The points after the map.
+    cut, straight
+        The cut between the lifted points, and the best one between the points themselves.
+
+    Attributes
+    ----------
+    figure_, axes_
+        The figure, and the axes before and after.
+
+    Examples
+    --------
+    >>> from mercer import plots
+    >>> display = plots.LiftDisplay.from_map("xor")
+    >>> display.straight.accuracy < display.cut.accuracy
+    True
+    """
+
+    lift: Lift
+    points: np.ndarray
+    classes: np.ndarray
+    image: np.ndarray
+    cut: Cut
+    straight: Cut
+
+    figure_: Figure = field(init=False, repr=False)
+    axes_: tuple[Axes, Axes] = field(init=False, repr=False)
+
+    @classmethod
+    def from_map(
+        cls,
+        which: str | Lift | Callable[[np.ndarray], np.ndarray],
+        X: Any = None,
+        y: Any = None,
+        *,
+        seed: int = 0,
+        axes: Sequence[Axes] | None = None,
+    ) -> Self:
+        """Draw points before and after a map; see `lift`."""
+        example = _as_lift(which)
+        points, classes = _data(example, X, y, seed)
+        image = example(points)
+        _shape(points, image)
+        return cls(example, points, classes, image, separate(image, classes), best_cut(points, classes)).plot(axes)
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> Self:
+        """Draw into two axes; None makes a figure."""
+        inputs, outputs = _shape(self.points, self.image)
+        with style.house():
+            before, after = _pair(self.lift.title, inputs, outputs) if axes is None else axes
+            if outputs == 3 and not isinstance(after, Axes3D):
+                raise ValueError('this lift has three coordinates: make the second of the axes with projection="3d".')
+            if inputs == 1:
+                before_line(before, self.lift, self.points, self.classes, self.cut, self.straight)
+            else:
+                before_plane(before, self.lift, self.points, self.classes, self.cut, self.straight)
+            _name(before, "Before", self.lift.inputs or _coordinates("x", inputs))
+            if isinstance(after, Axes3D):
+                after_space(after, self.lift, self.points, self.image, self.classes, self.cut)
+            else:
+                after_plane(after, self.image, self.classes, self.cut)
+            _name(after, "After", self.lift.outputs or _coordinates("z", outputs))
+            flat, curved = ("threshold" if inputs == 1 else "line"), ("plane" if outputs == 3 else "line")
+            solid, dashed = Line2D([], [], **SOLID), Line2D([], [], **STRAIGHT)
+            best, pulled = f"best {flat}, {self.straight.percent} right", f"the {curved}, pulled back"
+            _explain(before, {best: dashed, pulled: solid})
+            _explain(after, {f"a {curved}, {self.cut.percent} right": solid})
+            self.figure_, self.axes_ = style.owner(before), (before, after)
+            style.settle(self.figure_)
+        return self
 
 
 def lift(
@@ -66,30 +151,7 @@ def lift(
     >>> X = np.linspace(-1, 1, 20)[:, None]
     >>> figure = plots.lift(lambda X: np.hstack([X, np.cos(3 * X)]), X, abs(X[:, 0]) < 0.5)
     """
-    example = _as_lift(which)
-    points, classes = _data(example, X, y, seed)
-    image = example(points)
-    inputs, outputs = _shape(points, image)
-    with style.house():
-        before, after = _pair(example.title, inputs, outputs) if axes is None else axes
-        if outputs == 3 and not isinstance(after, Axes3D):
-            raise ValueError('this lift has three coordinates: make the second of the axes with projection="3d".')
-        cut, straight = separate(image, classes), best_cut(points, classes)
-        if inputs == 1:
-            before_line(before, example, points, classes, cut, straight)
-        else:
-            before_plane(before, example, points, classes, cut, straight)
-        _name(before, "Before", example.inputs or _coordinates("x", inputs))
-        if isinstance(after, Axes3D):
-            after_space(after, example, points, image, classes, cut)
-        else:
-            after_plane(after, image, classes, cut)
-        _name(after, "After", example.outputs or _coordinates("z", outputs))
-        flat, curved = ("threshold" if inputs == 1 else "line"), ("plane" if outputs == 3 else "line")
-        solid, dashed = Line2D([], [], **SOLID), Line2D([], [], **STRAIGHT)
-        _explain(before, {f"best {flat}, {straight.percent} right": dashed, f"the {curved}, pulled back": solid})
-        _explain(after, {f"a {curved}, {cut.percent} right": solid})
-    return style.owner(before)
+    return LiftDisplay.from_map(which, X, y, seed=seed, axes=axes).figure_
 
 
 # -- what is asked ----------------------------------------------------------------------------------------
@@ -160,12 +222,18 @@ def _pair(title: str, inputs: int, outputs: int) -> tuple[Axes, Axes]:
 
 def _name(axes: Axes, stage: str, labels: tuple[str, ...]) -> None:
     inside = r",\ ".join(label.strip("$") for label in labels)
-    axes.set_title(f"{stage}: ${inside if len(labels) == 1 else f'({inside})'}$", loc="left", pad=24)
+    title = f"{stage}: ${inside if len(labels) == 1 else f'({inside})'}$"
+    letters = style.fitting(12, re.sub(r"[$_^{}\\]", "", title), style.extent(axes)[0])
+    axes.set_title(title, loc="left", pad=24 if _is_wide(axes) else 34, fontsize=letters)
     axes.set_xlabel(labels[0])
     if len(labels) > 1:
         axes.set_ylabel(labels[1])
     if isinstance(axes, Axes3D):
         axes.set_zlabel(labels[2])
+
+
+def _is_wide(axes: Axes) -> bool:
+    return style.extent(axes)[0] > _TWO_NAMES
 
 
 def _explain(axes: Axes, handles: dict[str, Line2D]) -> None:
@@ -175,9 +243,10 @@ def _explain(axes: Axes, handles: dict[str, Line2D]) -> None:
         handles.keys(),
         loc="lower left",
         bbox_to_anchor=(0, 1.0),
-        ncols=len(handles),
+        ncols=len(handles) if _is_wide(axes) else 1,
         borderaxespad=0.3,
         borderpad=0,
+        fontsize=style.shrunk(9.5, axes),
         handlelength=1.9,
         handletextpad=0.6,
         columnspacing=1.6,
@@ -254,10 +323,11 @@ def after_space(axes: Axes3D, lift: Lift, points: np.ndarray, image: np.ndarray,
     box = [limits(column, 0.06) for column in image.T]
     axes.set(xlim=box[0], ylim=box[1], zlim=box[2])
     axes.view_init(ELEVATION, AZIMUTH)
-    axes.set_box_aspect(ASPECT, zoom=1.16)
+    axes.set_box_aspect(ASPECT, zoom=1.16 if _is_wide(axes) else 0.95)
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.set_pane_color((1.0, 1.0, 1.0, 0.0))
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(MaxNLocator(5 if _is_wide(axes) else 3, steps=[1, 2, 5, 10]))
+        axis.set_tick_params(labelsize=style.shrunk(9, axes))
     # mplot3d hides nothing behind a plane; drawing the far side, the plane and the near side in that order does.
     axes.computed_zorder = False
     facing = np.sign(cut.w @ _towards_camera(box))

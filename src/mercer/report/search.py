@@ -81,8 +81,8 @@ def search_section(model: Any) -> Section:
     scoring = named(str(getattr(model, "scoring_", "score")))
     blocks: list[Any] = []
     if tried:
-        best = max(tried, key=lambda cell: (cell.rows, cell.folds, cell.score))
-        chosen = _chosen(model, tried, price, best)
+        best = best_of(tried)
+        chosen = chosen_of(model.results_, int(model.best_index_), tried, price)
         if len(families) > 1:
             blocks.append(Figures([_families(tried, chosen, price, scoring)]))
         blocks.append(Figures(_maps(cells, tried, chosen, best, price, scoring), small=True))
@@ -97,11 +97,23 @@ def search_section(model: Any) -> Section:
     return Section("search", "Search", lead, blocks)
 
 
-def _chosen(model: Any, tried: list[Cell], price: str, best: Cell) -> Cell:
+def best_of(cells: list[Cell]) -> Cell:
+    """Return the candidate with the highest score among those seen on most rows and folds."""
+    return max(cells, key=lambda cell: (cell.rows, cell.folds, cell.score))
+
+
+def chosen_of(results: dict[str, Any], index: int, tried: list[Cell], price: str) -> Cell:
     """Return the candidate that became the model: of equal scores the search takes the simplest."""
-    i = int(model.best_index_)
-    key = (str(model.results_["kernel"][i]), float(model.results_[price][i]))
-    return next((cell for cell in tried if (cell.kernel, cell.price) == key), best)
+    key = (str(results["kernel"][index]), float(results[price][index]))
+    return next((cell for cell in tried if (cell.kernel, cell.price) == key), best_of(tried))
+
+
+def shaded_range(tried: list[Cell]) -> tuple[float, float]:
+    """Return the scores between which shades tell candidates apart: those far below the median are all the palest."""
+    scores = np.array([cell.score for cell in tried])
+    high = float(scores.max())
+    low = max(float(scores.min()), high - _SHADED_RANGE * (high - float(np.median(scores))))
+    return (low if low < high else float(scores.min())), high
 
 
 # -- the best of each family ------------------------------------------------------------------------------
@@ -150,10 +162,7 @@ def _families(tried: list[Cell], chosen: Cell, price: str, scoring: str) -> Figu
 
 
 def _maps(cells: list[Cell], tried: list[Cell], chosen: Cell, best: Cell, price: str, scoring: str) -> list[Figure]:
-    scores = np.array([cell.score for cell in tried])
-    high = float(scores.max())
-    low = max(float(scores.min()), high - _SHADED_RANGE * (high - float(np.median(scores))))
-    low = low if low < high else float(scores.min())
+    low, high = shaded_range(tried)
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.family, []).append(cell)
@@ -172,7 +181,7 @@ def _maps(cells: list[Cell], tried: list[Cell], chosen: Cell, best: Cell, price:
         lines = [[cell for cell in rest if cell.kernel == kernel] for kernel in kernels]
         title = "Kernels without a grid of scales" if scaled or len(kernels) > 1 else kernels[0]
         figures.append(_map("maprest", title, lines, kernels, "", price, (low, high), chosen, best))
-    return [*figures, _legend(low, high, scoring, bool((scores < low).any()))]
+    return [*figures, _legend(low, high, scoring, any(cell.score < low for cell in tried))]
 
 
 def _map(

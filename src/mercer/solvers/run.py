@@ -60,6 +60,21 @@ def history_tables(problems: Iterable[Iterable[Sequence[float]]], known: str = "
     return tables[0] if len(tables) == 1 else tables
 
 
+_LOOKS = 24  # at steps 1, 2, 4, ... of one call of the core, which makes fewer than 2^23
+
+
+def begin_looks(problems: int = 1, steps: float = 0.0, dual: float = 0.0, seconds: float = 0.0) -> np.ndarray:
+    """Return room in which the core keeps rows of the history of problems, behind one that says where they begin."""
+    looks = np.zeros((problems, _LOOKS, len(Row._fields)))
+    looks[:, 0] = (steps, 0.0, dual, 0.0, 0.0, seconds)
+    return looks
+
+
+def early_rows(looks: np.ndarray, steps: float) -> list[Row]:
+    """Return what the core has kept of one problem up to a step that somebody else looks at."""
+    return [Row._make(row) for row in looks[1 : 1 + int(steps).bit_length()].tolist() if 0 < row[0] < steps]
+
+
 class Run:
     """What changes while a problem is solved, by however many solvers that takes.
 

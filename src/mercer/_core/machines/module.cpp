@@ -57,11 +57,25 @@ void require_ascending(const Array<std::int32_t>& at, i64 n) {
 
 using Moved = std::pair<i64, double>;  // steps, and the violation that is left
 
+// Where looks at each of some problems are kept, and how many of each; nowhere if nobody asks.
+struct Room {
+  Look* looks = nullptr;
+  i64 each = 0;
+};
+Room room_of(const std::optional<Output<double>>& looks, i64 problems) {
+  if (!looks) return {};
+  require(looks->ndim() == 3 && i64(looks->shape(0)) == problems && looks->shape(1) > 0 &&
+              looks->shape(2) * sizeof(double) == sizeof(Look),
+          "looks has the wrong shape");
+  return {reinterpret_cast<Look*>(looks->data()), i64(looks->shape(1))};
+}
+
 template <class T>
-Moved solve(Array<T> K, MERCER_PROBLEM, double tol, i64 max_steps, bool exact) {
+Moved solve(Array<T> K, MERCER_PROBLEM, double tol, i64 max_steps, bool exact, std::optional<Output<double>> looks) {
   const Variables v = MERCER_VARIABLES;
   require(has_shape(K, {v.n, v.n}), "K has the wrong shape");
-  const Steps steps = table<Smo<T>>().solve(K.data(), v.n, v, tol, max_steps, exact);
+  const Room room = room_of(looks, 1);
+  const Steps steps = table<Smo<T>>().solve(K.data(), v.n, v, tol, max_steps, exact, room.looks, room.each);
   return {steps.count, steps.violation};
 }
 
@@ -90,20 +104,23 @@ Outcome* outcomes(const Output<double>& out, i64 count) {
 
 template <class T>
 void batch(Array<T> K, Array<i64> start, Array<std::int32_t> row, MERCER_PROBLEM, Array<double> linear, double tol,
-           i64 max_steps, Output<double> out) {
+           i64 max_steps, Output<double> out, std::optional<Output<double>> looks) {
   const Variables v = MERCER_VARIABLES;
   require(K.ndim() == 2 && K.shape(0) == K.shape(1), "K has the wrong shape");
-  const Batch b{i64(start.size()) - 1, i64(K.shape(0)), start.data(), row.data(), linear.data(), tol, max_steps};
+  Batch b{i64(start.size()) - 1, i64(K.shape(0)), start.data(), row.data(), linear.data(), tol, max_steps};
   require(b.count >= 0 && b.start[0] == 0 && b.start[b.count] == v.n, "the problems do not fill the vectors");
   for (i64 p = 0; p < b.count; ++p) require(b.start[p] < b.start[p + 1], "a problem has no points");
   require(i64(row.size()) == v.n && i64(linear.size()) == v.n, "the vectors of a problem differ in length");
   require_within(row, b.matrix);
+  const Room room = room_of(looks, b.count);
+  b.looks = room.looks;
+  b.room = room.each;
   table<Smo<T>>().batch(K.data(), b, v, outcomes(out, b.count));
 }
 
 template <class T>
 void pair(Array<T> a, Array<T> b, Array<T> across, i64 first, Output<T> rows, MERCER_PROBLEM, Array<double> linear,
-          double tol, i64 max_steps, Output<double> out) {
+          double tol, i64 max_steps, Output<double> out, std::optional<Output<double>> looks) {
   const Variables v = MERCER_VARIABLES;
   require(a.ndim() == 2 && b.ndim() == 2 && across.ndim() == 2, "a block has the wrong shape");
   const Pair<T> p{a.data(), b.data(), across.data() + first, i64(a.shape(0)), i64(b.shape(0)), i64(across.shape(1))};
@@ -111,7 +128,9 @@ void pair(Array<T> a, Array<T> b, Array<T> across, i64 first, Output<T> rows, ME
               first + p.m <= p.ld && p.n + p.m == v.n,
           "a block has the wrong shape");
   require(i64(rows.size()) >= v.n * v.n && i64(linear.size()) == v.n, "the vectors of a problem differ in length");
-  *outcomes(out, 1) = table<Smo<T>>().pair(p, rows.data(), v, linear.data(), tol, max_steps);
+  const Room room = room_of(looks, 1);
+  *outcomes(out, 1) =
+      table<Smo<T>>().pair(p, rows.data(), v, linear.data(), tol, max_steps, room.looks, room.each);
 }
 
 Moved select(MERCER_PROBLEM, Array<std::int32_t> hot, Array<std::int32_t> old, i64 fresh, Output<std::int32_t> out) {
@@ -131,13 +150,14 @@ std::tuple<double, double, double> offsets(MERCER_PROBLEM) {
 
 template <class T>
 void bind_smo(nb::module_& module) {
-  module.def("smo", &solve<T>, "K"_array, MERCER_NAMES, "tol"_a, "max_steps"_a, "exact"_a, WithoutGIL());
+  module.def("smo", &solve<T>, "K"_array, MERCER_NAMES, "tol"_a, "max_steps"_a, "exact"_a,
+             "looks"_array = nb::none(), WithoutGIL());
   module.def("smo_part", &part<T>, "K"_array, "at"_array, MERCER_NAMES, "tol"_a, "max_steps"_a, WithoutGIL());
   module.def("add_rows", &add_rows<T>, "K"_array, "at"_array, "change"_array, "gradient"_array, WithoutGIL());
   module.def("smo_pair", &pair<T>, "a"_array, "b"_array, "across"_array, "first"_a, "rows"_array, MERCER_NAMES,
-             "linear"_array, "tol"_a, "max_steps"_a, "out"_array, WithoutGIL());
+             "linear"_array, "tol"_a, "max_steps"_a, "out"_array, "looks"_array = nb::none(), WithoutGIL());
   module.def("smo_batch", &batch<T>, "K"_array, "start"_array, "row"_array, MERCER_NAMES, "linear"_array, "tol"_a,
-             "max_steps"_a, "out"_array, WithoutGIL());
+             "max_steps"_a, "out"_array, "looks"_array = nb::none(), WithoutGIL());
 }
 
 void bind_selection(nb::module_& module) {

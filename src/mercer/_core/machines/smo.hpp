@@ -9,6 +9,20 @@
 
 namespace mercer {
 
+// Where SMO stands: a row of the history of a fit (solvers/run.py).
+struct Look {
+  double steps, primal, dual, gap, support, seconds;  // gap: relative
+};
+
+// The looks after 1, 2, 4, ... steps, behind one that says where the steps begin. They are few, and need not see the gap
+// to the last digit, so that keeping them costs a small share of the steps.
+struct Course {
+  Look* looks = nullptr;
+  i64 room = 0;
+  i64 used = 1, steps = 0, next = 1;
+  double dual = 0, began = 0;  // began: in seconds of `now`
+};
+
 // The variables of a problem or of a block of it. F = Kb + q is the gradient of the smooth part.
 struct Variables {
   i64 n = 0;
@@ -19,6 +33,7 @@ struct Variables {
   const double* lower = nullptr;
   const double* width = nullptr;
   int groups = 1;
+  Course* course = nullptr;  // where one is kept
 };
 
 struct Steps {
@@ -39,6 +54,8 @@ struct Batch {
   const double* linear = nullptr;
   double tol = 0;                     // relative duality gap
   i64 max_steps = 0;                  // per problem
+  Look* looks = nullptr;              // room for so many per problem, all 0, where courses are kept
+  i64 room = 0;
 };
 
 struct Outcome {
@@ -57,11 +74,13 @@ template <class T>
 struct Smo {
   // Steps within the block until the violation is at most tol. K is n x n with rows ld apart. With `exact` the
   // gradient is computed again in double at the end and the steps resume if rounding had hidden a violation.
-  Steps (*solve)(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact);
+  // A course is kept where there are looks, which have room for so many.
+  Steps (*solve)(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact, Look* looks, i64 room);
   // Solve each problem of a batch; v holds the entries of all. What resists is left for others to finish.
   void (*batch)(const T* K, const Batch&, Variables v, Outcome* out);
   // One problem on a pair of classes; `rows` is room for its matrix, of which only the rows that SMO looks at are made.
-  Outcome (*pair)(const Pair<T>&, T* rows, Variables v, const double* linear, double tol, i64 max_steps);
+  Outcome (*pair)(const Pair<T>&, T* rows, Variables v, const double* linear, double tol, i64 max_steps, Look* looks,
+                  i64 room);
   // Steps among the points at[0..count) of the n x n matrix K; then all n gradients are told what moved, in double.
   Steps (*part)(const T* K, Variables v, const std::int32_t* at, i64 count, double tol, i64 max_steps);
   // gradient[0..n) += sum_i change[i] K[at[i], 0..n), in double.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <limits>
 
 #include "../engine/statistics.hpp"
@@ -11,6 +12,7 @@
 namespace mercer::MERCER_ISA {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr int look_halvings = 8;  // for a history: leaves 1/256 of the violation, which shrinks with the gap
 
 // The slope of the objective when b_i grows is F_i + up, when it shrinks F_i + down; infinite where it cannot.
 struct Slopes {
@@ -24,6 +26,29 @@ inline Slopes slopes(const Variables& v, int group, i64 i) {
   if (group == 0) return {grow, p > 0 ? w : -inf};
   return {m > 0 ? -w : inf, shrink};
 }
+inline double now() {
+  std::timespec time{};
+  std::timespec_get(&time, TIME_UTC);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+// Keep the course of a problem in looks whose first says where the steps begin.
+inline Course begin(Look* looks, i64 room) {
+  Course c{looks, room};
+  c.steps = i64(looks->steps);
+  c.dual = looks->dual;
+  c.began = now() - looks->seconds;
+  while (c.next <= c.steps) c.next *= 2;
+  return c;
+}
+
+// The multipliers with the smallest duality gap, after so many halvings of an interval of each in which they are.
+struct Interval {
+  double low, high;
+};
+Offsets offsets(const Variables& v, Interval plus, Interval minus, int halvings);
+// The duality gap at given multipliers.
+double gap_at(const Variables& v, double plus, double minus);
+
 // How far b_i can go, up or down, before a bound or a kink of the objective.
 inline double room_up(const Variables& v, int group, i64 i) {
   if (v.groups == 1 ? v.minus[i] > 0 : group == 1) return v.minus[i];
@@ -145,6 +170,7 @@ class Block {
       T slope = 0;
       const i64 was = i;
       steps.violation = advance(was, j, t, group, i, slope);
+      if (v_.course && v_.course->steps == v_.course->next) look();
       if (i < 0 || !(steps.violation > tol) || steps.count >= max_steps) return steps;
       j = partner(group, i, slope);
       if (j < 0) {  // rounding alone made the violation
@@ -163,6 +189,10 @@ class Block {
       refresh(j);
       t = static_cast<T>(step);
       ++steps.count;
+      if (v_.course) {
+        ++v_.course->steps;
+        v_.course->dual += step * (fall - 0.5 * curve * step);
+      }
     }
   }
 
@@ -173,6 +203,33 @@ class Block {
       up_[g][i] = static_cast<T>(s.up);
       down_[g][i] = static_cast<T>(s.down);
     }
+  }
+
+  // Tell the course of the fit where the steps stand.
+  void look() {
+    Course& c = *v_.course;
+    c.next *= 2;
+    if (c.used == c.room) return;
+    Buffer<double> gradient(F_.begin(), F_.begin() + v_.n);
+    Variables v = v_;
+    v.gradient = gradient.data();
+    Interval inside[2];
+    for (int g = 0; g < v.groups; ++g) {  // beyond the most violating pair every slope has one sign
+      T low = T(inf), high = T(-inf);
+      for (i64 i = 0; i < v.n; ++i) {
+        low = std::min(low, F_[i] + up_[g][i]);
+        high = std::max(high, F_[i] + down_[g][i]);
+      }
+      inside[g] = {std::min(double(low), double(high)), std::max(double(low), double(high))};
+    }
+    const bool phantom = std::isinf(v.upper[v.n - 1]);  // without an offset (solvers/dual/problem.py)
+    if (phantom) --v.n;
+    i64 support = 0;
+    for (i64 i = 0; i < v.n; ++i) support += v.plus[i] != v.minus[i];
+    const double primal = c.dual + (phantom ? gap_at(v, 0, 0) : offsets(v, {-inside[0].high, -inside[0].low}, inside[1], look_halvings).gap);
+    const double size = std::max(std::abs(primal), std::abs(c.dual));
+    c.looks[c.used++] = {double(c.steps),  primal, c.dual, size > 0 ? (primal - c.dual) / size : 0.0,
+                         double(support), now() - c.began};
   }
 
   // Apply the last step to the gradient and find the point whose growth pays most; returns the violation.

@@ -42,8 +42,13 @@ Steps steps_on(M& K, Variables v, double tol, i64 max_steps, bool exact) {
 }
 
 template <class T>
-Steps solve(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact) {
+Steps solve(const T* K, i64 ld, Variables v, double tol, i64 max_steps, bool exact, Look* looks, i64 room) {
   Plain<T> plain{K, ld};
+  Course course;
+  if (looks) {
+    course = begin(looks, room);
+    v.course = &course;
+  }
   return steps_on(plain, v, tol, max_steps, exact);
 }
 
@@ -110,15 +115,15 @@ i64 select(const Variables& v, const std::int32_t* hot, i64 count, const std::in
   return found;
 }
 
-// The zero of the increasing function slope(x), by bisection between bounds where it changes sign.
+// The zero of the increasing function slope(x), by bisection of an interval at whose ends its sign differs.
 template <class Function>
-double bisect(double low, double high, Function slope) {
-  for (int k = 0; k < 200; ++k) {
-    const double middle = low + (high - low) / 2;
-    if (!(middle > low && middle < high)) break;
-    (slope(middle) > 0 ? high : low) = middle;
+double bisect(Interval in, int halvings, Function slope) {
+  for (int k = 0; k < halvings; ++k) {
+    const double middle = in.low + (in.high - in.low) / 2;
+    if (!(middle > in.low && middle < in.high)) break;
+    (slope(middle) > 0 ? in.high : in.low) = middle;
   }
-  return low + (high - low) / 2;
+  return in.low + (in.high - in.low) / 2;
 }
 
 // The sum of `weight` over the points where sign * F + w + b < 0, in lanes: bisection asks for it some sixty times.
@@ -135,30 +140,43 @@ double weight_below(const Variables& v, double sign, double b, const double* wei
   return total;
 }
 
-Offsets offsets(const Variables& v) {
-  double low = inf, high = -inf, sum_plus = 0, sum_minus = 0;
+double gap_at(const Variables& v, double plus, double minus) {
+  double gap = 0;
   for (i64 i = 0; i < v.n; ++i) {
-    low = std::min(low, v.gradient[i] - v.width[i]);
-    high = std::max(high, v.gradient[i] + v.width[i]);
+    const double p = v.gradient[i] + v.width[i] + plus, m = -v.gradient[i] + v.width[i] + minus;
+    gap += p >= 0 ? v.plus[i] * p : (v.plus[i] == v.upper[i] ? 0.0 : (v.plus[i] - v.upper[i]) * p);
+    gap += m >= 0 ? v.minus[i] * m : (v.minus[i] == v.lower[i] ? 0.0 : (v.minus[i] - v.lower[i]) * m);
+  }
+  return gap;
+}
+
+Offsets offsets(const Variables& v, Interval plus, Interval minus, int halvings) {
+  double sum_plus = 0, sum_minus = 0;
+  for (i64 i = 0; i < v.n; ++i) {
     sum_plus += v.plus[i];
     sum_minus += v.minus[i];
   }
   Offsets o;
   if (v.groups == 1) {
-    o.plus = bisect(-high, -low, [&](double b) {
+    o.plus = bisect(plus, halvings, [&](double b) {
       return sum_plus - sum_minus - weight_below(v, 1.0, b, v.upper) + weight_below(v, -1.0, -b, v.lower);
     });
     o.minus = -o.plus;
   } else {
-    o.plus = bisect(-high, -low, [&](double b) { return sum_plus - weight_below(v, 1.0, b, v.upper); });
-    o.minus = bisect(low, high, [&](double b) { return sum_minus - weight_below(v, -1.0, b, v.lower); });
+    o.plus = bisect(plus, halvings, [&](double b) { return sum_plus - weight_below(v, 1.0, b, v.upper); });
+    o.minus = bisect(minus, halvings, [&](double b) { return sum_minus - weight_below(v, -1.0, b, v.lower); });
   }
-  for (i64 i = 0; i < v.n; ++i) {
-    const double p = v.gradient[i] + v.width[i] + o.plus, m = -v.gradient[i] + v.width[i] + o.minus;
-    o.gap += p >= 0 ? v.plus[i] * p : (v.plus[i] == v.upper[i] ? 0.0 : (v.plus[i] - v.upper[i]) * p);
-    o.gap += m >= 0 ? v.minus[i] * m : (v.minus[i] == v.lower[i] ? 0.0 : (v.minus[i] - v.lower[i]) * m);
-  }
+  o.gap = gap_at(v, o.plus, o.minus);
   return o;
+}
+
+Offsets exact_offsets(const Variables& v) {
+  double low = inf, high = -inf;
+  for (i64 i = 0; i < v.n; ++i) {
+    low = std::min(low, v.gradient[i] - v.width[i]);
+    high = std::max(high, v.gradient[i] + v.width[i]);
+  }
+  return offsets(v, {-high, -low}, {low, high}, 200);  // it ends before, at neighbouring numbers
 }
 
 // Growing must not pay below the upper bound, shrinking not above 0 (State.kkt).
@@ -188,9 +206,16 @@ Outcome small(M& K, Variables v, const double* linear, double tol, i64 max_steps
     largest = std::max({largest, v.upper[i], v.lower[i]});
     total += v.plus[i] + v.minus[i];
   }
+  const auto dual = [&] {
+    double quadratic = 0;
+    for (i64 i = 0; i < n; ++i)
+      quadratic += 0.5 * (v.plus[i] - v.minus[i]) * (v.gradient[i] + linear[i]) + v.width[i] * (v.plus[i] + v.minus[i]);
+    return -quadratic;
+  };
   if (total > 0) {
     Buffer<double> zero(static_cast<std::size_t>(n), 0.0);
     recompute(K, v, linear, zero.data());
+    if (v.course) v.course->dual = dual();
   }
   double target = 1e-3 * (steepest > 0 ? steepest : 1.0);
   steepest += widest;
@@ -198,15 +223,14 @@ Outcome small(M& K, Variables v, const double* linear, double tol, i64 max_steps
   for (;;) {
     const Steps steps = steps_on(K, v, target, max_steps - i64(out.steps), true);
     out.steps += double(steps.count);
-    const Offsets o = offsets(v);
-    double quadratic = 0, length = 0, sum = 0;
+    const Offsets o = exact_offsets(v);
+    double length = 0, sum = 0;
     for (i64 i = 0; i < n; ++i) {
       const double b = v.plus[i] - v.minus[i], a = v.plus[i] + v.minus[i];
-      quadratic += 0.5 * b * (v.gradient[i] + linear[i]) + v.width[i] * a;
       length += std::abs(b) * std::sqrt(std::abs(double(K.diag(i))));
       sum += a;
     }
-    out.dual = -quadratic;
+    out.dual = dual();
     out.primal = out.dual + o.gap;
     out.rounding = (steepest > 0 ? 2.0 : 64.0) * eps * (length * length + (sum + largest) * steepest);
     out.plus = o.plus;
@@ -226,17 +250,28 @@ void batch(const T* K, const Batch& b, Variables v, Outcome* out) {
   Buffer<T> block;
   for (i64 p = 0; p < b.count; ++p) {
     const i64 from = b.start[p], n = b.start[p + 1] - from;
-    const Variables part{n,  v.gradient + from, v.plus + from, v.minus + from, v.upper + from, v.lower + from,
+    Variables part{n,  v.gradient + from, v.plus + from, v.minus + from, v.upper + from, v.lower + from,
                          v.width + from, v.groups};
     block.resize(static_cast<std::size_t>(n * Gathered<T>::stride(n)));
     Gathered<T> gathered(K, b.matrix, b.row + from, n, block.data());
+    Course course;
+    if (b.looks) {
+      course = begin(b.looks + p * b.room, b.room);
+      part.course = &course;
+    }
     out[p] = small(gathered, part, b.linear + from, b.tol, b.max_steps);
   }
 }
 
 template <class T>
-Outcome pair(const Pair<T>& p, T* rows, Variables v, const double* linear, double tol, i64 max_steps) {
+Outcome pair(const Pair<T>& p, T* rows, Variables v, const double* linear, double tol, i64 max_steps, Look* looks,
+             i64 room) {
   Joined<T> joined(p, rows);
+  Course course;
+  if (looks) {
+    course = begin(looks, room);
+    v.course = &course;
+  }
   return small(joined, v, linear, tol, max_steps);
 }
 
@@ -327,5 +362,5 @@ Steps part(const T* K, Variables v, const std::int32_t* at, i64 count, double to
 
 namespace mercer {
 MERCER_TABLES(Smo, solve<T>, batch<T>, pair<T>, part<T>, add_rows<T>)
-MERCER_TABLE(Selection, select, offsets)
+MERCER_TABLE(Selection, select, exact_offsets)
 }  // namespace mercer

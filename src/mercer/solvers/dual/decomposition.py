@@ -20,6 +20,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.problem import Method, State, SVMDual, dot
 from mercer.solvers.dual.smo import CHUNK, SMO
+from mercer.solvers.run import Row
 
 CRAWLS = "crawls"  # not a reason to stop, but to go on with the whole matrix
 _SMALLEST = 1536  # points of a working set, if there are as many
@@ -99,6 +100,11 @@ class Decomposition(SMO):
                     out, count, violation = others, number, most
             working = out[:count]
             self._work(working, max(0.2 * violation, 0.5 * target), ahead)
+            if not self.cold.size and self.outer & (self.outer - 1) == 0:  # after 1, 2, 4, ... sets, for the history
+                bounds = s.bounds()
+                support = int(np.count_nonzero(s.coefficients))
+                row = (self.run.steps, bounds.primal, bounds.dual, bounds.relative_gap, support, self.control.seconds)
+                self.early.append(Row(*row))
             if (reason := self._pause()) is not None:
                 self._unshrink()
                 self._look()

@@ -19,7 +19,7 @@ from mercer.points.kept import give_back, scratch
 from mercer.solvers.control import Control
 from mercer.solvers.dual.barrier import barrier
 from mercer.solvers.dual.problem import Bounds, Method, Solution, State, SVMDual, dot
-from mercer.solvers.run import Run
+from mercer.solvers.run import Row, Run, begin_looks, early_rows
 
 CHUNK = 200_000  # SMO steps between two looks at the clock
 _DUAL_SHARE = 0.05  # of tol: what the dual value may still gain from one look at the gap to the next at the end
@@ -59,6 +59,7 @@ class SMO(ABC):
             raise self.run.checkpoint.refusal(why)
         self.drift = 0.0  # squared length of all moves: what rounding has had to work on
         self._known: Bounds | None = None
+        self.early: list[Row] = []  # of the history, between the looks
 
     @abstractmethod
     def advance(self) -> str:
@@ -165,6 +166,11 @@ class SMO(ABC):
         gap = bounds.relative_gap
         return target * (max(0.1, min(0.3, 0.7 * self.control.tol / gap)) if 0 < gap < math.inf else 0.1)
 
+    def _history(self) -> list[Row]:
+        looked_at = {row.steps for row in self.run.history}
+        early = [row for row in self.early if row.steps not in looked_at]
+        return sorted([*early, *self.run.history], key=lambda row: row.steps)
+
     def solution(self, stopped: str) -> Solution:
         """Return the iterate as a solution, with its certificate."""
         s = self.state
@@ -186,7 +192,7 @@ class SMO(ABC):
             values=s.gradient[:n] - s.linear[:n] + bounds.offset,
             certificate=certificate,
             half_width=bounds.half_width if s.groups == 2 else 0.0,
-            history=self.run.history,
+            history=self._history(),
         )
 
 
@@ -229,8 +235,10 @@ class WholeMatrixSMO(SMO):
             most = _PROBE if self._crawls and not self._interior_points_done else CHUNK
             if control.max_iter >= 0:
                 most = max(0, min(most, control.max_iter - self.run.steps))
-            done, violation = _core.smo(self._values, *s.arrays, s.groups, max(target, s.floor), most, True)
+            looks = begin_looks(1, self.run.steps, s.dual if self._known is None else self._known.dual, control.seconds)
+            done, violation = _core.smo(self._values, *s.arrays, s.groups, max(target, s.floor), most, True, looks)
             self.run.steps += done
+            self.early += early_rows(looks[0], self.run.steps)
             bounds = self._look()
             if self._small_gap(bounds):
                 if self._trustworthy(bounds):

@@ -23,12 +23,13 @@ from mercer.solvers.control import Control, check_vector
 from mercer.solvers.dual.decomposition import CRAWLS, Decomposition
 from mercer.solvers.dual.problem import WHOLE, Solution, SVMDual, method, whole_item
 from mercer.solvers.dual.smo import FLOAT32_SHARE, WholeMatrixSMO, float32_gap_bound, measured_float32_gap
-from mercer.solvers.run import Row
+from mercer.solvers.run import Row, begin_looks, early_rows
 
 _ONE_THREAD = 300_000  # kernel values below which a second thread costs more than it brings
 _BUDGET_PARTS = 4  # one of these parts of the budget is for the blocks that class pairs share
 _PROBLEMS_AT_ONCE = 20_000  # between two looks at the limits
 _STEPS_PER_POINT = 100  # SMO steps, and as many again in all; beyond them SMO crawls
+_MOST_COURSES = 100  # problems in one call; the rows of more would take longer than the problems
 _VECTORS = ("linear", "upper", "lower", "width", "plus", "minus")  # of a problem
 
 
@@ -191,7 +192,8 @@ def solve_by(
     out = np.empty((len(problems), 8))  # a row for each problem, whose entries are named below
     groups = 2 if problems[0].offset == "split" else 1
     vectors = (gradient, plus, minus, upper, lower, width)
-    call(start, *vectors, groups, linear, control.tol, _STEPS_PER_POINT * (max(sizes) + 100), out)
+    looks = begin_looks(len(problems)) if len(problems) <= _MOST_COURSES else None
+    call(start, *vectors, groups, linear, control.tol, _STEPS_PER_POINT * (max(sizes) + 100), out, looks)
     values = gradient - linear
     name = str(squares.dtype)
     if squares.dtype == np.float32:  # as SMO does for one problem
@@ -227,7 +229,10 @@ def solve_by(
                 values[a:b] + offset,
                 certificate,
                 half_width if groups == 2 else 0.0,
-                [Row(steps, primal, dual, certificate.relative_gap, support[k], seconds)],
+                [
+                    *([] if looks is None else early_rows(looks[k], steps)),
+                    Row(steps, primal, dual, certificate.relative_gap, support[k], seconds),
+                ],
             )
         )
     return solutions

@@ -318,7 +318,6 @@ def by_decomposition(problem: LinearProblem, state: State, tol: float) -> State:
         steps = _SMO_STEPS_PER_ROW * (problem.rows.shape[0] + 100)
         most = steps if most < 0 else min(steps, most)
     (solution,) = solve([_dual(problem, _gram(problem.rows), None)], replace(control, tol=tol, max_iter=most))
-    state.history += [row._replace(steps=state.steps + row.steps) for row in solution.history]
     return _take(state, problem, solution)
 
 
@@ -347,6 +346,7 @@ def _take(state: State, problem: LinearProblem, solution: Solution) -> State:
     """Bring the state to a solution of the dual."""
     v = problem.rows.implied(problem.rows.transposed(solution.coefficients))  # `finish` finds the best offset
     certificate = solution.certificate
+    state.history += [row._replace(steps=state.steps + row.steps) for row in solution.history]
     state.v, state.steps, state.gap = v, state.steps + certificate.iterations, certificate.relative_gap
     both = len(problem.sign) == 2
     state.alpha = np.stack([solution.plus, solution.minus]) if both else (solution.plus + solution.minus)[None]

@@ -68,8 +68,11 @@ class Representer:
                     )
         self.y = check_vector("y", self.y, n)
         _check_targets(self.y, getattr(self.loss, "target", "real"), self.loss)
-        if not type(self.loss).__module__.startswith("mercer."):  # those are tested
-            check_elementwise(self.loss, self.y, np.zeros(n if self.classes is None else (n, self.classes)))
+        zero = np.zeros(n if self.classes is None else (n, self.classes))
+        if type(self.loss).__module__.startswith("mercer."):  # those are tested
+            self.loss.derivative(self.y[:1], zero[:1])  # the 0-1 loss says why it has none
+        else:
+            check_elementwise(self.loss, self.y, zero)
         if self.weights is not None:
             self.weights = check_vector("weights", self.weights, n)
             bad = ~((self.weights >= 0) & np.isfinite(self.weights))
