@@ -100,7 +100,7 @@ class Decomposition(SMO):
                     out, count, violation = others, number, most
             working = out[:count]
             self._work(working, max(0.2 * violation, 0.5 * target), ahead)
-            if not self.cold.size and self.outer & (self.outer - 1) == 0:  # after 1, 2, 4, ... sets, for the history
+            if not self.shrunk.size and self.outer & (self.outer - 1) == 0:  # after 1, 2, 4, ... sets, for the history
                 bounds = s.bounds()
                 support = int(np.count_nonzero(s.coefficients))
                 row = (self.run.steps, bounds.primal, bounds.dual, bounds.relative_gap, support, self.control.seconds)
