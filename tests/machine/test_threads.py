@@ -141,7 +141,9 @@ def test_a_child_forked_while_the_pool_is_busy():
     assert code == 0
 
 
-def test_the_number_of_cores_is_what_this_process_may_use():
+def test_the_number_of_cores_is_what_this_process_may_use(monkeypatch):
+    monkeypatch.delenv("MERCER_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert 1 <= threads.cores() <= (os.cpu_count() or 1)
     if hasattr(os, "sched_setaffinity"):
         allowed = os.sched_getaffinity(0)
