@@ -10,7 +10,7 @@ import resource
 import signal
 import sys
 
-import array_api_compat.numpy
+import array_api_compat.numpy  # noqa: F401
 import pandas  # noqa: F401
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
