@@ -78,6 +78,13 @@ def test_classes_of_names(loss):
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
+def test_a_class_of_two_rows_has_none_to_compare_prices_on():
+    X, _ = table(4)
+    model = FeatureLearningClassifier(families="RBF", joint=1).fit(X, [0, 0, 1, 1])
+    assert model.C_ == 1.0
+    assert model.certificate_.converged
+
+
 def test_rows_of_weight_0_have_no_part():
     X, y = table(80)
     weights = np.where(np.arange(80) < 60, 1.0, 0.0)
