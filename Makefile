@@ -14,7 +14,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --quiet --disable-pip-version-check
 CORE := CMakeLists.txt $(wildcard cmake/*.cmake src/mercer/_core/*.?pp src/mercer/_core/*/*.?pp)
-PYTEST := --doctest-modules -n $(WORKERS)
+PYTEST := --doctest-modules -n $(WORKERS) --dist worksteal
+
+# Workers take whole runs of tests, so that what a module prepares once is seldom prepared twice; and what is compiled to
+# bytecode is kept, because the tests start a hundred processes that load the library.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The install is editable: Python files are read from src/, so that only the files named in CORE (and
 # pyproject.toml) ask for a rebuild, which compiles what has changed. `make wheel` tests what is shipped.

@@ -1,13 +1,13 @@
-"""What holds for every test: threads shared among the workers, no display, no clock in property tests, commands."""
+"""What holds for every test: one thread of BLAS for each worker, no display, no clock in property tests, commands."""
 
 import os
 
-# Before NumPy is first imported. Several pytest processes that each start one BLAS thread per core slow one
-# another down far more than they gain.
-_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-_threads = str(max(1, (os.cpu_count() or 1) // _workers))
+# Before NumPy is first imported. Processes of pytest that each start a thread of BLAS per core wait for one another: on
+# two cores the same tests took four times the processor. Threads of the library wait without turning, and some of its
+# code is for two alone. (Workers inherit what the process that starts them has set, so that it may not depend on them.)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, _threads)
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("MERCER_NUM_THREADS", "2")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import pytest  # noqa: E402

@@ -117,8 +117,8 @@ def data(tmp_path_factory):
     return folder
 
 
-def fitted(server, folder, target, *more):
-    path = folder / f"{target}.mercer"
+def fitted(server, folder, target, *more, out=None):
+    path = folder / (out or f"{target}.mercer")
     arguments = ("fit", folder / "people.csv", "--target", target, "--out", path, *more)
     done = server.run(*arguments, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr

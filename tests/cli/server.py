@@ -10,18 +10,22 @@ import resource
 import signal
 import sys
 
+import array_api_compat.numpy  # noqa: F401
 import pandas  # noqa: F401
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 import sklearn.datasets
 import sklearn.model_selection  # noqa: F401
+from typer.testing import CliRunner
 
 import mercer.cli.kernels
 import mercer.cli.training
 import mercer.io
+import mercer.report.page
 import mercer.selection
 import mercer.tables  # noqa: F401
 from mercer.cli import main
+from mercer.cli.commands import app
 
 LIMIT = 100  # seconds
 
@@ -63,6 +67,7 @@ def become(job):
 
 
 if __name__ == "__main__":
+    CliRunner().invoke(app, ["check", "RBF(1)", "-"], input="a\n1\n2\n")  # what a first command loads is there now
     for line in sys.stdin:
         child = os.fork()
         if not child:

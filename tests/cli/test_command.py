@@ -41,11 +41,11 @@ def readable_when_piped(shown):
     return "\x1b" not in shown and max(map(len, shown.splitlines())) <= 80 and "…" not in shown
 
 
-# -- the tour (one process: it takes seconds) -------------------------------------------------------------
+# -- the tour (one run: it takes seconds) -----------------------------------------------------------------
 
 
-def test_tour(tmp_path):
-    done = command("tour", "--quick", "--out", "pictures/here", cwd=tmp_path)
+def test_tour(server, tmp_path):
+    done = server.run("tour", "--quick", "--out", "pictures/here", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert readable_when_piped(done.stdout)

@@ -16,8 +16,10 @@ def made(n, d, sides, dtype, equal, seed=0):
     return X, sign, target, cost, rng.normal(size=d) / np.sqrt(d), rng
 
 
-@each("d", [1, 3, 7, 8, 9, 31, 50, 64, 73, 100])
-@each("n", [1, 5, 8, 100, 203])
+WIDTHS, LENGTHS = [1, 3, 7, 8, 9, 31, 50, 64, 73, 100], [1, 5, 8, 100, 203]
+
+
+@each(("d", "n"), [(d, LENGTHS[(i + step) % 5]) for i, d in enumerate(WIDTHS) for step in (0, 3)])
 @each("squared", [False, True])
 @each(("sides", "dtype", "equal"), [(1, np.float64, True), (1, np.float32, False), (2, np.float64, False)])
 def test_a_sweep_is_what_its_sums_say(n, d, squared, sides, dtype, equal):

@@ -46,16 +46,17 @@ def start(folder, *arguments):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(server, tmp_path_factory):
     """Tables, a model and a report."""
     made = tmp_path_factory.mktemp("commands")
     random = np.random.default_rng(0)
-    X = random.normal(size=(300, 4)).round(4)
+    X = random.normal(size=(120, 4)).round(4)
     table = pd.DataFrame(X, columns=list("abcd"))
-    table["y"] = (np.sin(X[:, 0]) + X[:, 1] + random.normal(0, 0.1, 300)).round(4)
+    table["y"] = (np.sin(X[:, 0]) + X[:, 1] + random.normal(0, 0.1, 120)).round(4)
     table.to_csv(made / "data.csv", index=False)
-    pd.concat([table] * 100).to_csv(made / "long.csv", index=False)
-    run(made, "fit", "data.csv", "-y", "y", "-k", "RBF(2)", "--out", "old.mercer", "--report", "old.html")
+    pd.concat([table] * 250).to_csv(made / "long.csv", index=False)
+    fit = ("fit", "data.csv", "-y", "y", "-k", "RBF(2)", "--out", "old.mercer", "--report", "old.html")
+    assert server.run(*fit, cwd=made).returncode == 0
     return made
 
 
@@ -119,7 +120,7 @@ def interrupts(folder, number, seed, spans):
 
 def test_ctrl_c_at_some_moments_ends_and_leaves_outputs_all_old_or_all_new(folder):
     # About what each takes where nothing else runs: where it takes longer, the moments are among its first.
-    assert interrupts(folder, len(COMMANDS), 0, dict.fromkeys(COMMANDS, 1.5)) == []
+    assert interrupts(folder, len(COMMANDS), 0, dict.fromkeys(COMMANDS, 1.0)) == []
 
 
 @pytest.mark.long

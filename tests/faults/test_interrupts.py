@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import signal
 import subprocess
@@ -28,76 +30,103 @@ KINDS = {
     "KernelKMeans(8, kernel='rbf', n_init=50)": "4000, None",
     "Pegasos(1e-5, 'rbf', tol=1e-6)": "4000, c",
 }
-CHILD = """
-import signal, sys, warnings
-seen = []
-def handler(*_):
-    seen.append("signal")
-    raise KeyboardInterrupt
-signal.signal(signal.SIGINT, handler)
-warnings.simplefilter("ignore")
+PROGRAM = """
+import os, signal, sys, warnings
 import numpy as np
 from mercer import *
+
 def data(n, target):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 5))
     t = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=n)
     return X, {"t": t, "c": t + 0.5 * rng.normal(size=n) > 0, "t.round()": t.round(), "None": None}[target]
-model = eval(sys.argv[1])
-n, target = sys.argv[2].split(", ")
-X, y = data(int(n), target)
-names = set(vars(model))
-print("fitting", flush=True)
-try:
-    model.fit(X, y)
-    search = "GaussianProcess" in sys.argv[1]  # of which the certificate is not that of the search
-    stopped = getattr(getattr(model, "certificate_", None), "stopped", "converged")
-    assert not (search and seen) or stopped == "interrupted", stopped
-    good = np.isfinite(np.asarray(model.predict(X[:5]), dtype=float)).all()
-    print("fitted", good, stopped, flush=True)
-except KeyboardInterrupt:
-    print("interrupted", set(vars(model)) == names, flush=True)
+
+def fit(kind, n, target):
+    seen = []
+    def handler(*_):
+        seen.append("signal")
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGINT, handler)
+    warnings.simplefilter("ignore")
+    model = eval(kind)
+    X, y = data(int(n), target)
+    names = set(vars(model))
+    print("fitting", os.getpid(), flush=True)
+    try:
+        model.fit(X, y)
+        search = "GaussianProcess" in kind  # of which the certificate is not that of the search
+        stopped = getattr(getattr(model, "certificate_", None), "stopped", "converged")
+        assert not (search and seen) or stopped == "interrupted", stopped
+        good = np.isfinite(np.asarray(model.predict(X[:5]), dtype=float)).all()
+        print("fitted", good, stopped, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", set(vars(model)) == names, flush=True)
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        fit(*line.strip().split("; "))
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("over", flush=True)
 """
 
 
-def interrupted(kind: str, after: float) -> str:
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """A process that has the library loaded and forks one for each fit; what these complain of is in a file."""
+    errors = tmp_path_factory.mktemp("interrupts") / "errors"
+    with open(errors, "w") as said:
+        made = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
+        )
+    yield made, errors
+    made.stdin.close()
+    made.wait(timeout=SECONDS)
+
+
+def send(number: signal.Signals, pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        os.kill(pid, number)
+
+
+def interrupted(loaded, kind: str, after: float) -> str:
     """Interrupt a fit so many seconds after it began; return what is wrong with how it ends, "" if nothing is."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, kind, KINDS[kind]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "fitting\n"
+    program, errors = loaded
+    program.stdin.write("; ".join([kind, *KINDS[kind].split(", ")]) + "\n")
+    program.stdin.flush()
+    said, pid = program.stdout.readline().split()
+    assert said == "fitting"
     time.sleep(after)
-    child.send_signal(signal.SIGINT)
-    guard = threading.Timer(SECONDS, child.kill)
+    send(signal.SIGINT, int(pid))
+    guard = threading.Timer(SECONDS, send, (signal.SIGKILL, int(pid)))
     guard.start()
-    line = child.stdout.readline().split()
+    line = program.stdout.readline().split()
+    over = line == ["over"] or program.stdout.readline() == "over\n"
     guard.cancel()
-    child.kill()
-    errors = child.communicate()[1]
-    if line[:2] in (["fitted", "True"], ["interrupted", "True"]):
+    if over and line[:2] in (["fitted", "True"], ["interrupted", "True"]):
         return ""
-    return f"{kind} after {after:.2f} s: {' '.join(line)} {errors[-500:]}"
+    return f"{kind} after {after:.2f} s: {' '.join(line)} {errors.read_text()[-500:]}"
 
 
-def faults(count: int, seed: int, latest: float) -> list[str]:
+def faults(loaded, count: int, seed: int, latest: float) -> list[str]:
     """Interrupt fits of different kinds, at moments up to the latest, in seconds; return what is wrong."""
     rng = random.Random(seed)
     kinds = [k for _ in range(-(-count // len(KINDS))) for k in rng.sample(sorted(KINDS), len(KINDS))][:count]
-    return [what for kind in kinds if (what := interrupted(kind, rng.uniform(0.05, latest)))]
+    return [what for kind in kinds if (what := interrupted(loaded, kind, rng.uniform(0.05, latest)))]
 
 
-def test_interrupted_fits_end_in_a_whole_model_or_in_none():
-    assert faults(6, seed=0, latest=1.0) == []
+def test_interrupted_fits_end_in_a_whole_model_or_in_none(loaded):
+    assert faults(loaded, 6, seed=0, latest=0.7) == []
 
 
-def test_an_interrupted_search_of_a_gaussian_process_says_so():
-    assert interrupted(next(iter(KINDS)), 0.3) == ""
+def test_an_interrupted_search_of_a_gaussian_process_says_so(loaded):
+    assert interrupted(loaded, next(iter(KINDS)), 0.3) == ""
 
 
 @pytest.mark.long
-def test_many_interrupted_fits_end_in_a_whole_model_or_in_none(capsys):
-    found = faults(100, seed=1, latest=3.0)
+def test_many_interrupted_fits_end_in_a_whole_model_or_in_none(loaded, capsys):
+    found = faults(loaded, 100, seed=1, latest=3.0)
     with capsys.disabled():
         print(f"\n100 interrupts: {len(found)} failures")  # noqa: T201
     assert found == []

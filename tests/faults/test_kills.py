@@ -17,15 +17,15 @@ from mercer.solvers import Control
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
 
-N = 600
+N = 400
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 4))
 REAL = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * RNG.normal(size=N)
 LABELS = np.where(REAL > 0, 1, -1)
 APART = np.where(X[:, 0] > 0, 1, -1)
 MODELS = {
-    "SVC by decomposition": (SVC(C=100.0, tol=1e-6, budget="1 MB"), LABELS),
-    "SVR by decomposition": (SVR(C=10.0, tol=1e-6, budget="1 MB"), REAL),
+    "SVC by decomposition": (SVC(C=100.0, tol=1e-6, budget="500 kB"), LABELS),
+    "SVR by decomposition": (SVR(C=10.0, tol=1e-6, budget="500 kB"), REAL),
     "hard margin": (SVC(C=np.inf, tol=1e-6, gamma=0.1), APART),
     "ridge by conjugate gradients": (KernelRidge(alpha=1e-3, kernel="rbf", solver="cg", residual=1e-8), REAL),
     "logistic": (KernelLogisticRegression(C=100.0, tol=1e-8), LABELS),
@@ -96,7 +96,7 @@ def test_a_fit_goes_on_from_where_it_was_killed(tmp_path):
     child.kill()
     with np.load(path) as written:
         coefficients = written["plus"] - written["minus"]
-    model = SVR(C=10.0, tol=1e-6, budget="1 MB", checkpoint=path, max_iter=0)
+    model = SVR(C=10.0, tol=1e-6, budget="500 kB", checkpoint=path, max_iter=0)
     with pytest.warns(UserWarning, match="max_iter=0 reached"):
         model.fit(X, REAL)
     np.testing.assert_array_equal(model.support_, np.flatnonzero(coefficients))

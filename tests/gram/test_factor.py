@@ -31,6 +31,13 @@ def test_what_it_leaves_is_positive_and_known(single):
     assert 0.3 < p.largest / np.linalg.eigvalsh(rest).max() < 3
 
 
+def test_a_factor_that_is_full_grows_no_more():
+    p = grown(Gram(RBF(scale=1.5), X), 40)
+    assert p.grow(40) == 0
+    assert p.exhausted
+    assert p.rank == 40
+
+
 def test_as_good_as_pivots_one_by_one():
     gram = Gram(Laplacian(scale=2.0), X)
     K = gram.dense()

@@ -40,7 +40,7 @@ def pairs(request, monkeypatch):
         monkeypatch.setattr(comparison, "_FEW_FEATURES", 1)
 
 
-def clouds(dtype, n=60, d=6):
+def clouds(dtype, n=32, d=6):
     """Hostile data, each with the scale of its spread."""
     rng = np.random.default_rng(0)
     base = rng.standard_normal((n, d))
@@ -109,7 +109,7 @@ def test_relative_error_on_hostile_data(pairs, name, dtype):
 def test_a_point_and_its_duplicates_have_similarity_one_exactly(pairs, name, dtype):
     for cloud, X, spread in clouds(dtype):
         X[7] = X[6]
-        for factor in FACTORS:
+        for factor in FACTORS[::3]:
             scale = spread * factor
             kernel = KERNELS[name](scale.tolist() if np.ndim(scale) else float(scale))
             K = Gram(kernel, X)

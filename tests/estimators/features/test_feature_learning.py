@@ -18,9 +18,10 @@ def table(n=150, seed=0):
     return X, np.sin(2 * X["b"]) + 0.5 * X["e"] ** 2
 
 
-@pytest.mark.parametrize("model", [FeatureLearningRegressor(), FeatureLearningClassifier()], ids=["numbers", "classes"])
-def test_scikit_learn_finds_no_fault(model):
-    checks.assert_no_fault(model)
+@pytest.mark.parametrize("kind", [FeatureLearningRegressor, FeatureLearningClassifier])
+def test_scikit_learn_finds_no_fault(kind):
+    price = {"C": 10.0} if kind is FeatureLearningClassifier else {}  # one family and one price, for a hundred fits
+    checks.assert_no_fault(kind(families="RBF", joint=1, **price))
 
 
 def test_the_last_fit_is_ridge_regression_with_the_kernel_that_was_learned():
@@ -75,6 +76,13 @@ def test_classes_of_names(loss):
     assert hasattr(model, "predict_proba") == (loss == "logistic")
     if loss == "logistic":
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_a_class_of_two_rows_has_none_to_compare_prices_on():
+    X, _ = table(4)
+    model = FeatureLearningClassifier(families="RBF", joint=1).fit(X, [0, 0, 1, 1])
+    assert model.C_ == 1.0
+    assert model.certificate_.converged
 
 
 def test_rows_of_weight_0_have_no_part():

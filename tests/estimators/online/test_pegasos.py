@@ -163,6 +163,17 @@ def test_a_time_limit_ends_the_descent():
     assert model.certificate_.stopped == "time_limit=0.3 s reached"
 
 
+@functools.cache
+def weighted_optimum(kernel):
+    """Weights of rows, what each counts with that of its class, and the least objective under them."""
+    X, y = cancer()
+    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], len(y))
+    s = weight * np.where(y == 0, 2.0, 1.0)
+    K, use = X @ X.T if kernel is None else kernel(X, X), s > 0
+    least = referee.no_offset(K[np.ix_(use, use)], np.where(y == 1, 1.0, -1.0)[use], s[use] / (0.05 * s.sum()))
+    return weight, s, 0.05 * referee.solve(least, 1e-8).dual
+
+
 @pytest.mark.parametrize("kernel", [None, RBF(2.0)], ids=repr)
 @pytest.mark.parametrize(
     "rate",
@@ -172,21 +183,15 @@ def test_a_time_limit_ends_the_descent():
 def test_weights_and_steps_of_ones_own(kernel, rate):
     X, y = cancer()
     signs = np.where(y == 1, 1.0, -1.0)
-    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], len(y))
+    weight, s, best = weighted_optimum(kernel)
     options = {"class_weight": {0: 2.0, 1: 1.0}, "learning_rate": rate}
     model = Pegasos(0.05, kernel, **options, max_epochs=20, random_state=0, tol=1e-9).fit(X, y, weight)
     seen = model.certificate_.verify(X, y, sample_weight=weight)
     assert seen.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
     assert seen.dual == pytest.approx(model.certificate_.dual, rel=1e-9)
-    s = weight * np.where(y == 0, 2.0, 1.0)
     norm = model.function_.norm() ** 2
     loss = np.maximum(0, 1 - signs * model.decision_function(X))
     assert seen.primal == pytest.approx(0.025 * norm + (s @ loss) / s.sum(), rel=1e-9)
-    K = X @ X.T if kernel is None else kernel(X, X)
-    use = s > 0
-    best = (
-        0.05 * referee.solve(referee.no_offset(K[np.ix_(use, use)], signs[use], s[use] / (0.05 * s.sum())), 1e-8).dual
-    )
     assert seen.dual <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= seen.primal
     assert rate != "optimal" or seen.primal <= 1.5 * best

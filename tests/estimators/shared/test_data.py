@@ -319,6 +319,8 @@ def test_targets_in_a_column(name):
     data, model = X[::3], getattr(mercer.estimators, name)()
     if name in ("Pegasos", "Perceptron"):
         model.set_params(random_state=0)
+    if name.startswith("FeatureLearning"):
+        model.set_params(families="RBF", joint=1)
     y = np.array(["a", "b", "c"])[Y[::3]] if is_classifier(model) else data[:, 0] - np.sin(data[:, 2])
     expected = clone(model).fit(data, y).predict(data)
     for column in (y[:, None], pd.DataFrame({"kind": y})):

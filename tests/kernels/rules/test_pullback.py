@@ -17,6 +17,7 @@ from mercer.kernels import (
     Polynomial,
     Sigmoid,
 )
+from mercer.kernels.rules.pullback import NormalScores
 from samples import histograms, length, letter_counts, squares, table, vectors, weight, words
 
 # -- rescaled, composed, normalized -----------------------------------------------------------------------
@@ -284,3 +285,13 @@ def test_ranks_that_mean_different_things_or_nothing_are_refused():
         k(worn(["S", None]))
     with pytest.raises(TypeError, match=r"column 'size' of X is not numeric .*; an ordered category is"):
         k(X.astype({"size": object}).assign(size=pd.Categorical(WORN)))
+
+
+def test_ranks_among_many_rows_are_those_among_their_quantiles():
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    found = NormalScores.sample(X)
+    assert len(found) < len(X)
+    for column, quantiles in zip(X.T, found.T, strict=True):
+        assert np.isin(quantiles, column).all()
+        shares = np.searchsorted(np.sort(column), quantiles, side="right") / len(column)
+        np.testing.assert_allclose(shares, (np.arange(len(found)) + 0.5) / len(found), atol=1 / len(column))

@@ -145,7 +145,7 @@ def test_a_gram_matrix_in_parts_and_a_machine():
     assert model.score(X, y) > 0.9
 
 
-def test_every_instruction_set():
+def test_every_instruction_set(capsys):
     program = (
         "import numpy as np; from mercer import GappedKmers\n"
         "rng = np.random.default_rng(0)\n"
@@ -155,9 +155,10 @@ def test_every_instruction_set():
         "        print(GappedKmers(g, m)(X).astype(int).tolist())\n"
     )
     run = partial(subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    said = {isa: run(env={**os.environ, "MERCER_ISA": isa}).stdout for isa in ("avx512", "avx2", "baseline")}
-    assert said["avx512"].count("\n") == 6
-    assert said["avx512"] == said["avx2"] == said["baseline"]
+    said = [run(env={**os.environ, "MERCER_ISA": isa}).stdout for isa in ("avx2", "baseline")]
+    exec(program, {})
+    assert (widest := capsys.readouterr().out).count("\n") == 6
+    assert said == [widest, widest]
 
 
 def test_large_weights_are_exact():

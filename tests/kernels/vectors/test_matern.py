@@ -22,7 +22,7 @@ def test_agrees_with_the_gaussian_process_kernel(nu, scale):
 def test_agrees_with_the_definition_in_many_digits(nu):
     values = Matern(nu, scale=1.0)(np.zeros((1, 1)), DISTANCES)[0]
     with mpmath.workdps(60):
-        for r, value in zip(DISTANCES[1:, 0], values[1:], strict=True):
+        for r, value in zip(DISTANCES[1::3, 0], values[1::3], strict=True):
             x = mpmath.sqrt(2 * mpmath.mpf(nu)) * mpmath.mpf(float(r))
             wanted = 2 ** (1 - mpmath.mpf(nu)) / mpmath.gamma(nu) * x**nu * mpmath.besselk(nu, x)
             assert value == pytest.approx(float(wanted), rel=1e-11, abs=1e-300)
