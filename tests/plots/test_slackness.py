@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mercer import SVC, SVR, KernelMachine, KernelRidge, LinearSVC, NuSVC, Pegasos, plots
+from mercer.losses import EpsilonInsensitive
 
 X, y = plots.LIFTS["rings"].sample()
 Z = np.sin(3 * X[:, 0]) + 0.3 * X[:, 1]
@@ -44,6 +45,22 @@ def test_a_tube_has_five_lines_and_signs():
     assert np.sign(display.alpha[display.alpha != 0]).tolist() == np.sign(display.at[display.alpha != 0]).tolist()
 
 
+@pytest.mark.parametrize("model", [SVC(class_weight="balanced"), SVC(), SVR(epsilon=0.2)], ids=repr)
+def test_weighted_samples_have_one_top_line(model):
+    weight, target = np.random.default_rng(0).uniform(0.5, 2.0, len(X)), Z if isinstance(model, SVR) else y > 0
+    keep = slice(40, None)  # classes of different sizes
+    data = X[keep], target[keep], weight[keep]
+    display = plots.KKTDisplay.from_estimator(model.fit(*data), *data)
+    full = np.array([role in ("inside", "misclassified", "outside the tube") for role in display.role])
+    np.testing.assert_allclose(np.abs(display.alpha[full]), 1.0)
+    assert (np.abs(display.alpha[~full]) <= 1.0).all()
+
+
+def test_the_tube_of_a_loss():
+    model = KernelMachine(loss="epsilon_insensitive").fit(X, Z)
+    assert plots.KKTDisplay.from_estimator(model, X, Z).epsilon == EpsilonInsensitive().epsilon
+
+
 def test_the_legend_counts_the_roles():
     model = SVC().fit(X, y)
     counts = model.margins(X, y)["role"].value_counts()
@@ -63,5 +80,7 @@ def test_what_cannot_be_drawn_is_said():
         plots.kkt(KernelRidge().fit(X, Z), X, Z)
     with pytest.raises(ValueError, match="give the X and y that the model was fitted to"):
         plots.kkt(SVC().fit(X, y), X[:9], y[:9])
+    with pytest.raises(ValueError, match="loss='squared_hinge' has no largest coefficient"):
+        plots.kkt(LinearSVC(loss="squared_hinge").fit(X, y), X, y)
     with pytest.raises(ValueError, match="problem must be a number from 0 to 0"):
         plots.kkt(SVC().fit(X, y), X, y, problem=1)

@@ -228,7 +228,7 @@ def _name(axes: Axes, stage: str, labels: tuple[str, ...]) -> None:
     axes.set_xlabel(labels[0])
     if len(labels) > 1:
         axes.set_ylabel(labels[1])
-    if isinstance(axes, Axes3D):
+    if isinstance(axes, Axes3D) and _is_wide(axes):  # in others it would stand outside; the title has it, too
         axes.set_zlabel(labels[2])
 
 

@@ -243,9 +243,23 @@ def _grid(
     return on_grid(lambda points: _values(model, like, points), wide)
 
 
+def support_of(model: Any, points: np.ndarray) -> np.ndarray:
+    """Return which of the points are support vectors; none, if these are not the points of the fit."""
+    chosen = np.zeros(len(points), dtype=bool)
+    index = np.asarray(getattr(model, "support_", []), dtype=int)
+    vectors = getattr(model, "support_vectors_", None)
+    if not len(index) or index.max() >= len(points):
+        return chosen
+    if vectors is not None and hasattr(vectors, "toarray"):
+        vectors = vectors.toarray()
+    if vectors is None or np.array_equal(np.asarray(vectors, dtype=float), points[index]):
+        chosen[index] = True
+    return chosen
+
+
 def _alpha(model: Any, points: np.ndarray) -> np.ndarray:
     """Return the size of each point's coefficient; 1 where the model names support vectors without."""
-    alpha = style.support_of(model, points).astype(float)
+    alpha = support_of(model, points).astype(float)
     coefficients = np.abs(np.asarray(getattr(model, "dual_coef_", np.empty(0)), dtype=float)).ravel()
     index = np.asarray(model.support_, dtype=int)
     if alpha.any() and coefficients.shape == index.shape:

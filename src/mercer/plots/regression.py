@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.machine.words import count
 from mercer.plots import style
+from mercer.plots.decision import support_of
 from mercer.plots.display import Display
 
 _FINENESS = 500  # places of a curve
@@ -165,7 +166,7 @@ def _curve(model: Any, table: Any, points: np.ndarray) -> Curve:
         float(getattr(model, "epsilon_", getattr(model, "epsilon", 0.0))) if hasattr(model, "support_") else 0.0
     )
     if hasattr(model, "support_"):
-        curve.support = style.support_of(model, points)
+        curve.support = support_of(model, points)
     return curve
 
 

@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators.shared.parameters import named_loss
 from mercer.plots import style
 from mercer.plots.display import Display
 
@@ -88,6 +89,11 @@ class KKTDisplay(Display):
         name = type(model).__name__
         if not hasattr(model, "margins") or not hasattr(model, "predict") or name == "OneClassSVM":
             raise TypeError(f"complementary slackness is drawn of a machine with a margin or a tube; {name} is none.")
+        if str(getattr(model, "loss", "")).startswith("squared"):
+            raise ValueError(
+                f"loss={model.loss!r} has no largest coefficient: alpha is 2 C times the slack. The three lines are "
+                "those of the hinge and of the tube."
+            )
         table = model.margins(X, y, sample_weight)
         parts = [table]
         if table.index.nlevels > 1:
@@ -106,6 +112,10 @@ class KKTDisplay(Display):
         tube = "residual" in part
         at = part["residual" if tube else "margin"].to_numpy(dtype=float)
         alpha = part["alpha"].to_numpy(dtype=float) * (np.sign(at) if tube else 1.0)
+        weight = _weights(model, y, sample_weight)
+        if len(parts) == 1 and np.ptp(weight) > 0:  # of the sizes of their bounds
+            alpha = alpha / np.where(weight > 0, weight, 1.0)
+            title += ", by weight"
         epsilon = _half_width(model) if tube else np.nan
         columns = part["role"].to_numpy(dtype=object), part["kkt"].to_numpy(dtype=float)
         return cls(title, at, alpha, *columns, epsilon).plot(ax)
@@ -155,10 +165,19 @@ class KKTDisplay(Display):
 
 
 def _half_width(model: Any) -> float:
+    """Return half the width of the tube of a regressor: what it was given, what it found, or what its loss says."""
     for name in ("epsilon_", "epsilon"):
         if hasattr(model, name):
             return float(getattr(model, name))
-    return float(getattr(model.loss, "epsilon", 0.1))
+    return float(named_loss(model.loss).epsilon)
+
+
+def _weights(model: Any, y: Any, sample_weight: Any) -> np.ndarray:
+    """Return the weight of each sample, to which its largest coefficient is proportional."""
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if hasattr(model, "class_weight_"):
+        weight = weight * np.asarray(model.class_weight_)[np.searchsorted(model.classes_, np.asarray(y))]
+    return weight
 
 
 def kkt(model: Any, X: Any, y: Any, sample_weight: Any = None, *, problem: int = 0, ax: Axes | None = None) -> Figure:
@@ -166,7 +185,8 @@ def kkt(model: Any, X: Any, y: Any, sample_weight: Any = None, *, problem: int =
 
     A sample outside the margin has no coefficient, one on the margin any, one inside the largest, C. A fit is optimal
     where all points lie on the three lines; the title says how far they are from them. For a regressor the residual
-    takes the place of the margin, and the lines go both ways.
+    takes the place of the margin, and the lines go both ways. Coefficients of weighted samples are divided by the
+    weight, to which their bounds are proportional.
 
     Parameters
     ----------

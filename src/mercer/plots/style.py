@@ -192,17 +192,3 @@ def limits(values: np.ndarray, margin: float = 0.12) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     pad = margin * ((high - low) or 1.0)
     return low - pad, high + pad
-
-
-def support_of(model: Any, points: np.ndarray) -> np.ndarray:
-    """Return which of the points are support vectors; none, if these are not the points of the fit."""
-    chosen = np.zeros(len(points), dtype=bool)
-    index = np.asarray(getattr(model, "support_", []), dtype=int)
-    vectors = getattr(model, "support_vectors_", None)
-    if not len(index) or index.max() >= len(points):
-        return chosen
-    if vectors is not None and hasattr(vectors, "toarray"):
-        vectors = vectors.toarray()
-    if vectors is None or np.array_equal(np.asarray(vectors, dtype=float), points[index]):
-        chosen[index] = True
-    return chosen
