@@ -245,8 +245,8 @@ def test_the_course_is_where_fewer_steps_end(kind, dtype):
     looks[0, 0] = (0, 0, run.dual(), 0, 0, 5.0)
     steps, _ = _core.smo(run.K, *run.arrays, run.groups, 1e-4, 10**6, True, looks)
     rows = looks[0, 1:][looks[0, 1:, 0] > 0]
-    assert rows[:, 0].tolist() == [2**k for k in range(len(rows))]
-    assert len(rows) == min(9, int(steps).bit_length())
+    assert rows[:, 0].tolist() == [4**k for k in range(len(rows))]
+    assert len(rows) == min(9, (int(steps).bit_length() + 1) // 2)
     assert (np.diff(rows[:, 5], prepend=5.0) >= 0).all()
     for at, primal, dual, gap, support, _ in rows:
         early = Run(kind, 40, dtype=dtype)
@@ -263,8 +263,8 @@ def test_a_course_goes_on_where_it_begins():
     run, looks = Run("svc", 40), np.zeros((1, 10, 6))
     run.smo(tol=1e-6, steps=5)
     looks[0, 0] = (5, 0, run.dual(), 0, 0, 0)
-    _core.smo(run.K, *run.arrays, run.groups, 1e-6, 20, True, looks)
-    assert looks[0, 1:3, 0].tolist() == [8, 16]
+    _core.smo(run.K, *run.arrays, run.groups, 1e-6, 80, True, looks)
+    assert looks[0, 1:3, 0].tolist() == [16, 64]
     with pytest.raises(ValueError, match="looks has the wrong shape"):
         _core.smo(run.K, *run.arrays, run.groups, 1e-6, 20, True, np.zeros((2, 10, 6)))
 

@@ -14,7 +14,7 @@ struct Look {
   double steps, primal, dual, gap, support, seconds;  // gap: relative
 };
 
-// The looks after 1, 2, 4, ... steps, behind one that says where the steps begin. They are few, and need not see the gap
+// The looks after 1, 4, 16, ... steps, behind one that says where the steps begin. They are few, and need not see the gap
 // to the last digit, so that keeping them costs a small share of the steps.
 struct Course {
   Look* looks = nullptr;

@@ -37,7 +37,7 @@ inline Course begin(Look* looks, i64 room) {
   c.steps = i64(looks->steps);
   c.dual = looks->dual;
   c.began = now() - looks->seconds;
-  while (c.next <= c.steps) c.next *= 2;
+  while (c.next <= c.steps) c.next *= 4;
   return c;
 }
 
@@ -208,7 +208,7 @@ class Block {
   // Tell the course of the fit where the steps stand.
   void look() {
     Course& c = *v_.course;
-    c.next *= 2;
+    c.next *= 4;
     if (c.used == c.room) return;
     Buffer<double> gradient(F_.begin(), F_.begin() + v_.n);
     Variables v = v_;
