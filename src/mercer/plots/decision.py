@@ -298,7 +298,7 @@ def signs(rings: bool = True) -> dict[str, Any]:
     handles: dict[str, Any] = {
         "$f = 0$": Line2D([], [], **SOLID),
         r"$f = \pm 1$": Line2D([], [], **EDGE),
-        "zones, the outer sure": tuple(Patch(facecolor=z, edgecolor=style.EDGE, linewidth=0.5) for z in ZONES),
+        "zones: sure and probable": tuple(Patch(facecolor=z, edgecolor=style.EDGE, linewidth=0.5) for z in ZONES),
     }
     if rings:
         small, large = (Line2D([], [], markersize=0.8 * size**0.5, **ring) for size in (_RING, _LARGEST_RING))
