@@ -32,8 +32,8 @@ def is_single(data: Any) -> bool:
 def of_sets(function: Callable[..., Any], *given: Any) -> tuple[Any, bool]:
     """Return a function of sets of points, and whether what was given are single points, each then a set of one.
 
-    Flat arrays and lists of numbers are sets where the function takes them as such, and one row each where it takes rows
-    of numbers.
+    Flat arrays and lists of numbers are sets where the function takes them as such. Where it takes rows of numbers,
+    they are one row each.
 
     Examples
     --------
