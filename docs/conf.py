@@ -25,7 +25,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["lectures"]
-suppress_warnings = ["config.cache"]  # of the settings below that are functions
 default_role = "py:obj"  # a name in single quotes of a docstring is a link where there is such a name
 
 myst_enable_extensions = ["colon_fence"]
@@ -60,7 +59,15 @@ html_copy_source = html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and answers are not copied
 
 
+def leave_out_absent(app, docname, source):
+    """Take the pages that need not be there, such as the lectures beside an archive, out of the front page's lists."""
+    absent = {"generated/lectures/index", "plots", "lab"} - app.env.found_docs
+    if docname == "index":
+        source[0] = "\n".join(line for line in source[0].split("\n") if line not in absent)
+
+
 def setup(app):
-    app.connect("builder-inited", lambda app: reference.write(HERE / "generated"), priority=100)
+    app.connect("source-read", leave_out_absent)
+    app.connect("builder-inited", lambda app: reference.write(HERE), priority=100)
     app.connect("autodoc-process-docstring", reference.as_markup, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", reference.is_of_others)

@@ -1,9 +1,15 @@
 """The pages that are made of the library itself: every public name, room by room, and the catalogue of kernels."""
 
+import doctest
 import importlib
 import inspect
+import io
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
 
 import mercer
 from mercer.cli.kernels import catalogue, facts
@@ -34,9 +40,10 @@ def thing(path: str):
     return getattr(importlib.import_module(module), name)
 
 
-def write(folder: Path) -> None:
-    """Write all pages, and only those that have changed, so that a second build is quick."""
-    pages = {"catalogue.md": catalogue_page(), "reference.rst": index_page()}
+def write(docs: Path) -> None:
+    """Write all pages into `generated`, and only those that have changed, so that a second build is quick."""
+    folder = docs / "generated"
+    pages = {"catalogue.rst": catalogue_page(), "reference.rst": index_page()}
     for room, names in rooms().items():
         pages[f"api/{room}.rst"] = room_page(room, names)
         pages |= {f"api/{_file(full_name(room, name))}.rst": name_page(room, name) for name in names}
@@ -47,6 +54,17 @@ def write(folder: Path) -> None:
             file.write_text(text, encoding="utf-8")
     for file in set((folder / "api").rglob("*.rst")) - {folder / path for path in pages}:
         file.unlink()
+    draw_front(docs / "index.md", folder / "front.svg")
+
+
+def draw_front(page: Path, file: Path) -> None:
+    """Draw the picture of the front page: the figure that the example beside it makes."""
+    shared: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
+        with redirect_stdout(io.StringIO()):
+            exec(example.source, shared)
+    with rc_context({"svg.hashsalt": "mercer"}):  # the same file from the same code
+        shared["figure"].savefig(file, bbox_inches="tight", metadata={"Date": None})
 
 
 def index_page() -> str:
@@ -121,37 +139,52 @@ KINDS = {
 
 
 def catalogue_page() -> str:
-    """Return the catalogue as the library has it: `mercer kernels` prints the same facts."""
+    """Return the kernels that the library has, with the words and formulas of their docstrings."""
     known = facts()
-    text = "# The catalogue of kernels\n\nWhat `mercer kernels` prints, with links. A kernel is *proven* by its class, "
-    text += "*refuted* where the formula has a negative eigenvalue on some points, and else *unproven*.\n\n"
+    text = _title("The catalogue of kernels")
+    text += "``mercer kernels`` prints the same. All are proven to be positive semidefinite where nothing else is said.\n\n"
     for place, heading in KINDS.items():
         kinds = [kind for kind in catalogue() if kind.__module__.split(".")[2] == place]
-        text += f"## {heading}\n\n| kernel | k(x, z) | because of | status |\n|---|---|---|---|\n"
-        for kind in kinds:
-            row = known["kernels"][kind.__name__]
-            text += f"| {{py:obj}}`~{_home(kind)}` | {_cell(row['formula'])} | {_cell(row['rule'])} | {row['proof']} |\n"
-        text += "\n"
-    text += "## Closure: kernels made from kernels\n\n| written | is | because of |\n|---|---|---|\n"
-    for written, row in known["rules"].items():
-        text += f"| `{written}` | {_cell(row['formula'])} | {_cell(row['rule'])} |\n"
-    return text
+        rows = [(f":py:obj:`~{_home(kind)}`", _meaning(kind), _reason(known["kernels"][kind.__name__])) for kind in kinds]
+        text += _title(heading, "-") + _table(("kernel", "what it says", "because of"), rows, "18 62 20")
+    rows = [(f"``{made}``", _literal(row["formula"]), row["rule"]) for made, row in known["rules"].items()]
+    return text + _title("Kernels made from kernels", "-") + _table(("written", "is", "because of"), rows, "25 55 20")
 
 
 def _home(kind: type[Kernel]) -> str:
     return full_name("kernels", kind.__name__)
 
 
-def _cell(text: str) -> str:
-    """Return plain text as a cell of a Markdown table."""
-    return re.sub(r"([\\`*_{}\[\]<>#|^$])", r"\\\1", text)
+def _meaning(kind: type[Kernel]) -> str:
+    words = inspect.getdoc(kind) or ""
+    formula = re.search(r"^\.\. math::(.*(?:\n[ \t]+\S.*)*)", words, re.MULTILINE)
+    shown = f"\n\n.. math:: {' '.join(formula[1].split())}" if formula else ""
+    return _literal(words.split("\n\n")[0].replace("\n", " ")) + shown
+
+
+def _reason(row: dict[str, str]) -> str:
+    return row["rule"] if row["proof"] == "proven" else f"**{row['proof']}**: {row['rule']}"
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], widths: str) -> str:
+    text = f".. list-table::\n   :header-rows: 1\n   :widths: {widths}\n\n"
+    for row in [heads, *rows]:
+        for i, cell in enumerate(row):
+            text += f"   {'* -' if i == 0 else '  -'} " + cell.replace("\n", "\n       ") + "\n"
+    return text + "\n"
 
 
 # -- docstrings ------------------------------------------------------------------------------------------------------
 
 
+def _literal(line: str) -> str:
+    """Escape what a line means literally and reStructuredText does not: the bars of |x - z|, the end of alpha_."""
+    parts = re.split(r"(``.*?``|`[^`]*`)", line)
+    return "".join(p if p.startswith("`") else re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", p) for p in parts)
+
+
 def as_markup(app, what, name, obj, options, lines) -> None:
-    """Escape what docstrings mean literally and reStructuredText does not: the bars of |x - z|, the end of alpha_."""
+    """Make markup of a docstring, line by line, except in examples, formulas and other literal blocks."""
     outer = None  # the indentation of what a literal block belongs to
     example = False
     for i, line in enumerate(lines):
@@ -162,8 +195,7 @@ def as_markup(app, what, name, obj, options, lines) -> None:
         if outer is None and line.lstrip().startswith(".. math::"):
             outer = indent
         if outer is None and not example:
-            parts = re.split(r"(``.*?``|`[^`]*`)", line)
-            lines[i] = "".join(p if p.startswith("`") else re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", p) for p in parts)
+            lines[i] = _literal(line)
         if outer is None and line.rstrip().endswith("::"):
             outer = indent
 
