@@ -7,7 +7,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import reference  # noqa: E402
+import pages  # noqa: E402
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -30,20 +30,22 @@ default_role = "py:obj"  # a name in single quotes of a docstring is a link wher
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
-autosummary_generate = False  # the pages of names are made by reference.py
+autosummary_generate = False  # the pages of names are made by pages.py
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # autodoc lists them
 
 # A folder of lecture scripts joins the examples when there is one.
 galleries = {"../examples": "generated/examples", "lectures": "generated/lectures"}
-galleries = {scripts: pages for scripts, pages in galleries.items() if (HERE / scripts).exists()}
+galleries = {scripts: shown for scripts, shown in galleries.items() if (HERE / scripts).exists()}
 sphinx_gallery_conf = {
     "examples_dirs": list(galleries),
     "gallery_dirs": list(galleries.values()),
     "filename_pattern": "/plot_",
+    "image_scrapers": ("matplotlib", "pages.figures"),
     "backreferences_dir": "generated/uses",
     "doc_module": ("mercer",),
+    "ignore_repr_types": "matplotlib",  # of a figure the picture is shown
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
@@ -59,15 +61,18 @@ html_copy_source = html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and answers are not copied
 
 
-def leave_out_absent(app, docname, source):
-    """Take the pages that need not be there, such as the lectures beside an archive, out of the front page's lists."""
-    absent = {"generated/lectures/index", "plots", "lab"} - app.env.found_docs
+def as_shown(app, docname, source):
+    """Take from the front page the pages that need not be there, and from examples the empty line that ends them."""
+    absent = {"generated/lectures/index", "conventions", "plots", "lab"} - app.env.found_docs
     if docname == "index":
         source[0] = "\n".join(line for line in source[0].split("\n") if line not in absent)
+        for name in absent:
+            source[0] = source[0].replace(f":link: {name}\n", ":link: generated/examples/index\n")
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
 
 
 def setup(app):
-    app.connect("source-read", leave_out_absent)
-    app.connect("builder-inited", lambda app: reference.write(HERE), priority=100)
-    app.connect("autodoc-process-docstring", reference.as_markup, priority=400)  # before numpydoc
-    app.connect("autodoc-skip-member", reference.is_of_others)
+    app.connect("source-read", as_shown)
+    app.connect("builder-inited", lambda app: pages.write(HERE), priority=100)
+    app.connect("autodoc-process-docstring", pages.as_markup, priority=400)  # before numpydoc
+    app.connect("autodoc-skip-member", pages.is_of_others)

@@ -1,4 +1,4 @@
-"""The pages that are made of the library itself: every public name, room by room, and the catalogue of kernels."""
+"""What the pages have from the library itself: every public name, the catalogue of kernels, pictures, docstrings."""
 
 import doctest
 import importlib
@@ -8,8 +8,10 @@ import re
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 import mercer
 from mercer.cli.kernels import catalogue, facts
@@ -20,6 +22,7 @@ ROOMS = (
     "kernels", "gram", "features", "losses", "solvers", "certify", "rkhs", "estimators", "selection", "tables", "plots",
     "report", "io", "testing", "points",
 )  # fmt: skip
+GENERAL = "In general"  # the heading of what a room defines in no folder of its own
 BASES = "Kernel, BaseEstimator, Exception, tuple, Sequence, LinearOperator"  # whose own pages tell their members
 
 
@@ -57,16 +60,6 @@ def write(docs: Path) -> None:
     draw_front(docs / "index.md", folder / "front.svg")
 
 
-def draw_front(page: Path, file: Path) -> None:
-    """Draw the picture of the front page: the figure that the example beside it makes."""
-    shared: dict[str, Any] = {}
-    for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
-        with redirect_stdout(io.StringIO()):
-            exec(example.source, shared)
-    with rc_context({"svg.hashsalt": "mercer"}):  # the same file from the same code
-        shared["figure"].savefig(file, bbox_inches="tight", metadata={"Date": None})
-
-
 def index_page() -> str:
     rows = "\n".join(f"   * - :doc:`api/{room}`\n     - {_words(room).split(chr(10) * 2)[0]}" for room in rooms())
     tree = "\n".join(f"   api/{room}" for room in rooms())
@@ -85,7 +78,7 @@ def room_page(room: str, names: list[str]) -> str:
     for name in sorted(names, key=str.lower):
         groups.setdefault(_group(room, name), []).append(full_name(room, name))
     text = f"{_title(room if room == 'mercer' else f'mercer.{room}')}{_words(room)}\n\n"
-    for group in sorted(groups):
+    for group in sorted(groups, key=lambda group: (group != GENERAL, group)):
         text += _title(group, "-") if len(groups) > 1 else ""
         listed = "\n".join(f"   ~{path}" for path in groups[group])
         text += f".. autosummary::\n   :nosignatures:\n\n{listed}\n\n"
@@ -101,7 +94,7 @@ def _file(path: str) -> str:
 def _group(room: str, name: str) -> str:
     """Return the folder inside the room that defines a name, as a heading."""
     parts = getattr(thing(full_name(room, name)), "__module__", "").split(".")
-    return parts[2].capitalize() if len(parts) > 3 and parts[1] == room else "In general"
+    return parts[2].capitalize() if len(parts) > 3 and parts[1] == room else GENERAL
 
 
 def name_page(room: str, name: str) -> str:
@@ -109,11 +102,12 @@ def name_page(room: str, name: str) -> str:
     what = thing(path)
     module, _, _ = path.rpartition(".")
     if isinstance(what, type):
-        said = f".. autoclass:: {path}\n   :members:\n   :inherited-members: {BASES}\n"
+        said = f".. autoclass:: {path}\n   :members:\n   :special-members: __call__\n   :inherited-members: {BASES}\n"
     elif inspect.isroutine(what):
         said = f".. autofunction:: {path}\n"
     else:
-        said = f".. py:data:: {path}\n\n   A {type(what).__name__} of {', '.join(map(_named, what))}.\n"
+        listed = ", ".join(map(_named, what)) if isinstance(what, dict | tuple) else f"``{what}``"
+        said = f".. py:data:: {path}\n\n   {listed}\n"
     return (
         f"{_title(name)}.. currentmodule:: {module}\n\n{said}\n"
         f".. minigallery:: {path}\n   :add-heading: Examples\n   :heading-level: -\n"
@@ -141,18 +135,16 @@ KINDS = {
 def catalogue_page() -> str:
     """Return the kernels that the library has, with the words and formulas of their docstrings."""
     known = facts()
-    text = _title("The catalogue of kernels")
-    text += "``mercer kernels`` prints the same. All are proven to be positive semidefinite where nothing else is said.\n\n"
+    text = f"{_title('The catalogue of kernels')}``mercer kernels`` prints the same. "
+    text += "Where nothing else is said, a kernel is proven to be positive semidefinite.\n\n"
     for place, heading in KINDS.items():
         kinds = [kind for kind in catalogue() if kind.__module__.split(".")[2] == place]
-        rows = [(f":py:obj:`~{_home(kind)}`", _meaning(kind), _reason(known["kernels"][kind.__name__])) for kind in kinds]
+        names = [f":py:obj:`~{full_name('kernels', kind.__name__)}`" for kind in kinds]
+        reasons = [_reason(known["kernels"][kind.__name__]) for kind in kinds]
+        rows = list(zip(names, map(_meaning, kinds), reasons, strict=True))
         text += _title(heading, "-") + _table(("kernel", "what it says", "because of"), rows, "18 62 20")
     rows = [(f"``{made}``", _literal(row["formula"]), row["rule"]) for made, row in known["rules"].items()]
     return text + _title("Kernels made from kernels", "-") + _table(("written", "is", "because of"), rows, "25 55 20")
-
-
-def _home(kind: type[Kernel]) -> str:
-    return full_name("kernels", kind.__name__)
 
 
 def _meaning(kind: type[Kernel]) -> str:
@@ -167,11 +159,40 @@ def _reason(row: dict[str, str]) -> str:
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], widths: str) -> str:
-    text = f".. list-table::\n   :header-rows: 1\n   :widths: {widths}\n\n"
+    text = f".. list-table::\n   :class: catalogue\n   :header-rows: 1\n   :widths: {widths}\n\n"
     for row in [heads, *rows]:
         for i, cell in enumerate(row):
             text += f"   {'* -' if i == 0 else '  -'} " + cell.replace("\n", "\n       ") + "\n"
     return text + "\n"
+
+
+# -- pictures --------------------------------------------------------------------------------------------------------
+
+
+def draw_front(page: Path, file: Path) -> None:
+    """Draw the picture of the front page: the figure that the example beside it makes."""
+    shared: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
+        with redirect_stdout(io.StringIO()):
+            exec(example.source, shared)
+    with rc_context({"svg.hashsalt": "mercer"}):  # the same file from the same code
+        shared["figure"].savefig(file, bbox_inches="tight", metadata={"Date": None})
+
+
+_shown: WeakSet[Figure] = WeakSet()
+
+
+def figures(block, block_vars, gallery_conf) -> str:
+    """Show what `mercer.plots` returns: figures that pyplot does not know, under a name or as the last value."""
+    from sphinx_gallery.scrapers import figure_rst
+
+    held = {id(f): f for f in block_vars["example_globals"].values() if isinstance(f, Figure)}
+    new = [f for f in held.values() if not hasattr(f, "number") and f not in _shown]
+    paths = [next(block_vars["image_path_iterator"]) for _ in new]
+    for figure, path in zip(new, paths, strict=True):
+        figure.savefig(path, dpi=120)
+        _shown.add(figure)
+    return figure_rst(paths, gallery_conf["src_dir"])
 
 
 # -- docstrings ------------------------------------------------------------------------------------------------------
