@@ -42,6 +42,7 @@ sphinx_gallery_conf = {
     "examples_dirs": list(galleries),
     "gallery_dirs": list(galleries.values()),
     "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib", "pages.figures"),
     "backreferences_dir": "generated/uses",
     "doc_module": ("mercer",),

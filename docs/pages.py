@@ -63,14 +63,14 @@ def write(docs: Path) -> None:
 def index_page() -> str:
     rows = "\n".join(f"   * - :doc:`api/{room}`\n     - {_words(room).split(chr(10) * 2)[0]}" for room in rooms())
     tree = "\n".join(f"   api/{room}" for room in rooms())
-    return (
-        f"{_title('Reference')}Every public name, room by room. What is under ``mercer`` itself is named so.\n\n"
-        f".. list-table::\n   :widths: 20 80\n\n{rows}\n\n.. toctree::\n   :hidden:\n\n{tree}\n"
-    )
+    text = f"{_title('Reference')}Every public name, room by room. Most are imported from ``mercer`` itself.\n\n"
+    return f"{text}.. list-table::\n   :widths: 20 80\n\n{rows}\n\n.. toctree::\n   :hidden:\n\n{tree}\n"
 
 
 def _words(room: str) -> str:
-    return inspect.getdoc(mercer if room == "mercer" else importlib.import_module(f"mercer.{room}")) or ""
+    if room == "mercer":
+        return "What belongs to no room."
+    return inspect.getdoc(importlib.import_module(f"mercer.{room}")) or ""
 
 
 def room_page(room: str, names: list[str]) -> str:
