@@ -46,7 +46,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib", "pages.figures"),
     "backreferences_dir": "generated/uses",
     "doc_module": ("mercer",),
-    "ignore_repr_types": "matplotlib",  # of a figure the picture is shown
+    "ignore_repr_types": r"matplotlib|mercer\.plots",  # of a figure the picture is shown
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,

@@ -183,15 +183,16 @@ _shown: WeakSet[Figure] = WeakSet()
 
 
 def figures(block, block_vars, gallery_conf) -> str:
-    """Show what `mercer.plots` returns: figures that pyplot does not know, under a name or as the last value."""
+    """Show what `mercer.plots` returns: figures that pyplot does not know, by themselves or in a display."""
     from sphinx_gallery.scrapers import figure_rst
 
-    held = {id(f): f for f in block_vars["example_globals"].values() if isinstance(f, Figure)}
-    new = [f for f in held.values() if not hasattr(f, "number") and f not in _shown]
-    paths = [next(block_vars["image_path_iterator"]) for _ in new]
-    for figure, path in zip(new, paths, strict=True):
-        figure.savefig(path, dpi=120)
-        _shown.add(figure)
+    paths = []
+    for value in list(block_vars["example_globals"].values()):
+        figure = getattr(value, "figure_", value)
+        if isinstance(figure, Figure) and not hasattr(figure, "number") and figure not in _shown:
+            paths.append(next(block_vars["image_path_iterator"]))
+            figure.savefig(paths[-1], dpi=120)
+            _shown.add(figure)
     return figure_rst(paths, gallery_conf["src_dir"])
 
 

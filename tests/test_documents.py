@@ -27,12 +27,6 @@ def test_pages(path):
     assert done.failed == 0
 
 
-def test_all_python_on_the_pages_is_run():
-    for path in (*PAGES, *TALKS):
-        text = path.read_text(encoding="utf-8")
-        assert all(block.startswith(">>> ") for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)), path
-
-
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_run(path, capsys, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -42,6 +36,12 @@ def test_examples_run(path, capsys, monkeypatch):
     assert len(sections) > 3
     for section in sections:  # each prints what it has found
         assert re.search(rf"^{section} ", shown, re.MULTILINE)
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="there are no benchmarks beside a wheel")
+def test_the_page_of_figures_shows_what_the_benchmarks_have_kept():
+    page = runpy.run_path(str(ROOT / "benchmarks" / "page.py"))
+    assert page["PAGE"].read_text() == page["page"]()
 
 
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="there are no documents beside a wheel")
@@ -75,7 +75,7 @@ def test_the_catalogue_of_the_pages_has_every_kernel_that_is_not_made_of_others(
             assert f"mercer.{name}`" in page or f"``{name}(k" in page
 
 
-@pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="there are no benchmarks beside a wheel")
-def test_the_page_of_figures_shows_what_the_benchmarks_have_kept():
-    page = runpy.run_path(str(ROOT / "benchmarks" / "page.py"))
-    assert page["PAGE"].read_text() == page["page"]()
+def test_all_python_on_the_pages_is_run():
+    for path in (*PAGES, *TALKS):
+        text = path.read_text(encoding="utf-8")
+        assert all(block.startswith(">>> ") for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)), path
