@@ -4,12 +4,15 @@ import doctest
 import importlib
 import re
 import runpy
+import shlex
 from pathlib import Path
 from types import FunctionType
 
 import pytest
+import typer
 
 import mercer
+from mercer.cli.commands import app
 from mercer.kernels import Kernel
 
 ROOT = Path(__file__).parents[1]
@@ -79,3 +82,13 @@ def test_all_python_on_the_pages_is_run():
     for path in (*PAGES, *TALKS):
         text = path.read_text(encoding="utf-8")
         assert all(block.startswith(">>> ") for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)), path
+
+
+def test_the_commands_that_the_pages_show_have_these_options():
+    commands = typer.main.get_command(app)
+    for path in (*PAGES, *TALKS):
+        for line in re.findall(r"^ {4}mercer (\w.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            name, *words = shlex.split(line, comments=True)
+            command = commands.get_command(None, name)
+            assert command is not None, f"{path.name}: there is no command {name}"
+            command.make_parser(typer.Context(command)).parse_args(words)
