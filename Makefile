@@ -3,8 +3,8 @@
 #   make demo      from a table to a report, in a minute     make lint       style and types
 #   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under sanitizers
 #   make bench     the benchmarks                            make wheel      build, then test, the wheel
-#   make build     compile what has changed                  make format     what ruff can repair by itself
-#   make clean     remove all that these have made
+#   make docs      the pages, into build/docs                make format     what ruff can repair by itself
+#   make build     compile what has changed                  make clean      remove all that these have made
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -26,7 +26,7 @@ SETTINGS := build-dir=build/editable
 SANITIZERS := address,undefined thread
 SANITIZED = build-dir=build/sanitize-$* cmake.build-type=Debug cmake.define.MERCER_SANITIZE=$* install.strip=false
 
-.PHONY: demo test bench lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
+.PHONY: demo test bench docs lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -48,6 +48,11 @@ format: $(VENV)/.dev
 bench: $(VENV)/.installed $(VENV)/.bench
 	@set -e; for program in $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)); do \
 		echo "== $$program"; $(BIN)/python $$program; done
+
+# Warnings are errors. What is drawn and written on the way lies in docs/generated.
+docs: $(VENV)/.installed $(VENV)/.docs
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --builder html docs build/docs $(ARGS)
+	@echo "build/docs/index.html"
 
 build: $(VENV)/.installed
 
@@ -81,8 +86,8 @@ wheel: $(VENV)/.dev
 	$$away/venv/bin/pytest $(PYTEST) --rootdir . -c pyproject.toml tests $$package $(ARGS)
 
 clean:
-	rm -rf .venv .venv-sanitize-* build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .venv-sanitize-* build dist demo docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Requirements come from pyproject.toml alone; these rules copy its lists to files that pip reads.
 # CMake and Ninja are not assumed on the machine: build requirements like the others.
@@ -102,7 +107,7 @@ $(VENV)/.installed: $(VENV)/.builders $(CORE)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) $(SETTINGS:%=--config-settings=%) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: $(VENV)/.created pyproject.toml
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.created pyproject.toml
 	@$(call requirements,['project']['optional-dependencies']['$*']) > $@.txt
 	@echo "Installing the requirements of mercer[$*] into $(VENV)"
 	@$(BIN)/python -m pip install $(PIP_FLAGS) -r $@.txt

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, PolynomialFeatures
 
-from mercer import FromFeatures, Monomials, Polynomial
+from mercer import FromFeatures, Monomials, Polynomial, plots
 
 rng = np.random.default_rng(0)
 temperature = rng.uniform(34, 41, size=(300, 1))
@@ -50,16 +50,17 @@ fit = make_pipeline(Monomials(2), LinearRegression()).fit(people, -((people[:, 0
 print(f"F3  R2 with all monomials of degree 2: {fit.score(people, -((people[:, 0] - people[:, 1]) ** 2)):.2f}")
 features = Monomials(2).fit_transform(people)
 print(f"F3  kernel equals map: {np.allclose(features @ features.T, Polynomial(2)(people))}")
-print(f"F3  monomials of degree 8 in 40 variables: {Monomials.count(40, 8):,}")
+print(f"F3  monomials of degree 8 in 40 variables: {Monomials.count(40, 8, exact=True):,}")
 
 # %%
 # F4. The classic lifts
 # ---------------------
-# Rings become separable with one more coordinate. ``mercer demo`` draws this lift and four others.
+# Rings become separable with one more coordinate; ``plots.LIFTS`` has this map and four others.
 angle, radius = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 2.0], 100)
 rings = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
 lifted = np.column_stack([rings, (rings**2).sum(axis=1)])
 print(f"F4  rings apart in the third coordinate: {lifted[:100, 2].max():.2f} < {lifted[100:, 2].min():.2f}")
+plots.lift("rings")
 
 # %%
 # F5. Text: the same meaning in each coordinate, the same length for all

@@ -52,7 +52,7 @@ plots.boundary(soft, X, y, ax=axes[1])
 # %%
 # M4. The same thing as hinge loss plus a penalty
 # -----------------------------------------------
-# LinearSVC minimises 1/2 |w|^2 + C sum hinge over w and b directly, without alphas.
+# LinearSVC minimises ``1/2 |w|^2 + C sum hinge`` over w and b directly, without alphas.
 primal = LinearSVC(loss="hinge", C=1.0, tol=1e-8).fit(X, y)
 value = 0.5 * w @ w + Hinge().value(y, X @ w + b).sum()
 print(f"M4  largest |f - f'| of the two routes {np.abs(primal.decision_function(X) - X @ w - b).max():.1e}")

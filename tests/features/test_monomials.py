@@ -1,5 +1,6 @@
 """Monomials: the inner product is the polynomial kernel, the count is the width."""
 
+import re
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_sparse_rows_may_be_unsorted_repeated_or_explicitly_zero():
 def test_wide_sparse_data_is_not_made_dense():
     X = sparse.random_array((50, 100_000), density=2e-4, format="csr", rng=np.random.default_rng(0))
     F = Monomials(3).fit_transform(X)
-    assert F.shape[1] == Monomials.count(100_000, 3, exact=False) > 2**31
+    assert F.shape[1] == Monomials.count(100_000, 3) > 2**31
     # scipy cannot transpose so many columns: keep those that occur.
     used, renumbered = np.unique(F.indices, return_inverse=True)
     F = sparse.csr_array((F.data, renumbered, F.indptr), shape=(50, len(used)))
@@ -96,29 +97,35 @@ def test_count_names_and_columns_agree_with_itertools(d, degree):
     X = np.random.default_rng(d).normal(size=(3, d))
     phi = Monomials(degree).fit(X)
     F = phi.transform(X)
-    assert len(columns) == F.shape[1] == Monomials.count(d, degree, exact=False) == phi.n_features_out_
-    assert sum(len(c) == degree for c in columns) == Monomials.count(d, degree)
+    assert len(columns) == F.shape[1] == Monomials.count(d, degree) == phi.n_features_out_
+    assert sum(len(c) == degree for c in columns) == Monomials.count(d, degree, exact=True)
     powers = np.array([np.prod(X[:, list(c)], axis=1) for c in columns]).T
     ratio = F / powers
     np.testing.assert_allclose(ratio, np.broadcast_to(ratio[0], ratio.shape), rtol=1e-9)
     assert (ratio > 0).all()
     reference = PolynomialFeatures(degree).fit(X)
-    assert phi.get_feature_names_out().tolist() == reference.get_feature_names_out().tolist()
+    names = phi.get_feature_names_out().tolist()
+    assert [re.sub(r"^(√?\d+) (?=x)", "", name) for name in names] == reference.get_feature_names_out().tolist()
+    shown = [re.match(r"(√?)(\d+) x", name) for name in names]
+    coefficients = [1.0 if m is None else float(m[2]) ** (0.5 if m[1] else 1.0) for m in shown]
+    np.testing.assert_allclose(coefficients, ratio[0], rtol=1e-6)
 
 
 def test_count_without_building():
-    assert Monomials.count(40, 8) == 314_457_495
-    assert Monomials.count(2, 2, exact=False) == 6
+    assert Monomials.count(40, 8, exact=True) == 314_457_495
+    assert Monomials.count(2, 2) == 6
     assert Monomials.count(10**6, 50) > 10**200  # exact, beyond 64 bits
-    assert [Monomials.count(3, k) for k in range(3)] == [1, 3, 6]
+    assert [Monomials.count(3, k, exact=True) for k in range(3)] == [1, 3, 6]
 
 
 def test_names():
     X = np.ones((1, 2))
     assert Monomials(3, exact=True).fit(X).get_feature_names_out(["h", "w"]).tolist() == [
-        "h^3", "h^2 w", "h w^2", "w^3",
+        "h^3", "√3 h^2 w", "√3 h w^2", "w^3",
     ]  # fmt: skip
     assert Monomials(1, c1=0.0).fit(X).get_feature_names_out().tolist() == ["x0", "x1"]
+    assert Monomials(1, c1=4.0, c2=0.3).fit(X).get_feature_names_out().tolist() == ["2", "√0.3 x0", "√0.3 x1"]
+    assert Monomials(4, exact=True).fit(X).get_feature_names_out().tolist()[1:3] == ["2 x0^3 x1", "√6 x0^2 x1^2"]
 
 
 def test_degree_one():
@@ -137,7 +144,7 @@ def test_pandas_output_in_a_pipeline():
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame({"height": [1.0, 2.0, 4.0], "weight": [3.0, 4.0, 9.0]})
     F = make_pipeline(StandardScaler(), Monomials(2)).set_output(transform="pandas").fit_transform(X)
-    assert F.columns.tolist() == ["1", "height", "weight", "height^2", "height weight", "weight^2"]
+    assert F.columns.tolist() == ["1", "√2 height", "√2 weight", "height^2", "√2 height weight", "weight^2"]
 
 
 def test_a_map_that_does_not_fit_is_refused_with_its_size():

@@ -27,6 +27,7 @@ from mercer.kernels import (
     RationalQuadratic,
     Sigmoid,
     SpectralMixture,
+    Spectrum,
     Stationary,
     Wendland,
 )
@@ -223,9 +224,13 @@ def test_a_single_thing(k, points, sentence):
     refused(k, TypeError, sentence, points)
 
 
-def test_a_single_thing_as_the_second_set():
-    with pytest.raises(TypeError, match=r"Z is a int, which has no length"):
+def test_one_point_against_a_set():
+    with pytest.raises(
+        TypeError, match=r"Z is a single int and X is a set of points: k\(x, z\) takes two single .* \[z\]"
+    ):
         RBF(1.0)(vectors(8), 3)
+    with pytest.raises(TypeError, match=r"X is a single str and Z is a set of points: .* write \[x\] for a set of one"):
+        Spectrum(2)("abc", ["abc"])
 
 
 # -- values outside the range ---------------------------------------------------------------------------------

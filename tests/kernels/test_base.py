@@ -16,10 +16,12 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import GridSearchCV
 
 from cases import each
+from graph_samples import molecules
 from mercer.kernels import (
     RBF,
     Constant,
     Cosine,
+    Delta,
     FromFunction,
     Kernel,
     Laplacian,
@@ -27,9 +29,11 @@ from mercer.kernels import (
     Matern,
     Polynomial,
     Precomputed,
+    Spectrum,
+    WeisfeilerLehman,
     kernel,
 )
-from samples import vectors
+from samples import SIMILARITIES, shared_letters, table, vectors, words
 
 
 class Ridge(RegressorMixin, BaseEstimator):
@@ -258,7 +262,7 @@ def test_what_a_kernel_has_not_it_says():
         RBF(1.0).feature_map()
 
 
-# -- two rows ---------------------------------------------------------------------------------------------
+# -- single points ----------------------------------------------------------------------------------------
 
 ROWS = np.random.default_rng(0).normal(size=(12, 3))
 OF_ROWS = [RBF(1.5), 0.5 * Linear() + Constant(0.1), RBF(1.0).on([0, 2]) * Polynomial(2), Cosine().normalized()]
@@ -274,6 +278,36 @@ def test_two_rows_have_a_number(k):
     np.testing.assert_allclose(pairwise_kernels(ROWS, ROWS[:4], metric=k), matrix[:, :4], rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [list, tuple, pd.Series])
+def test_rows_may_be_of_any_kind(kind):
+    k = RBF(1.5).on([0, 2]) + Linear()
+    assert k(kind(ROWS[0]), kind(ROWS[1])) == pytest.approx(k(ROWS)[0, 1], rel=1e-12)
+
+
+def test_rows_of_a_table_keep_their_names_and_types():
+    people = table(5)
+    k = RBF(5.0).on("age") * Delta().on("town") + RBF(1e4).on("income")
+    assert k(people.iloc[0], people.iloc[3]) == pytest.approx(k(people)[0, 3], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "points"),
+    [(Spectrum(2), words(4)), (FromFunction(shared_letters), words(4)), (WeisfeilerLehman(), molecules(4)),
+     (Delta(), [2, 3]), (Precomputed(SIMILARITIES), [2, 3]),
+     (FromFunction(lambda a, b: a["x"] * b["x"]), [{"x": 2.0}, {"x": 3.0}])],
+    ids=lambda value: repr(value) if isinstance(value, Kernel) else "",
+)  # fmt: skip
+def test_two_objects_have_a_number(k, points):
+    value = k(points[0], points[1])
+    assert isinstance(value, float)
+    assert value == pytest.approx(k(points)[0, 1], rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [RBF(0.7), Linear() + 1.0, Laplacian(2.0)], ids=repr)
+def test_two_numbers_are_points_of_the_line(k):
+    assert k(1.5, np.float32(2)) == k(np.array(1.5), 2) == pytest.approx(k([[1.5]], [[2.0]])[0, 0], rel=1e-12)
+
+
 def test_one_flat_array_and_flat_arrays_of_objects_mean_what_they_did():
     with pytest.raises(ValueError, match="reshape"):
         RBF(1.0)(ROWS[0])
@@ -282,8 +316,13 @@ def test_one_flat_array_and_flat_arrays_of_objects_mean_what_they_did():
         FromFunction(lambda a, b: a * b)(numbers, numbers[:2]), np.outer(numbers, numbers[:2])
     )
     np.testing.assert_array_equal(Precomputed(np.eye(3))(np.array([0, 1]), np.array([1, 2])), [[0, 0], [1, 0]])
+    np.testing.assert_array_equal(Delta()([1, 2], [2, 2, 3]), [[0, 0, 0], [1, 1, 0]])
     with pytest.raises(ValueError, match=r"use kernel\.resolve"):
         RBF()(ROWS[0], ROWS[1])
+    with pytest.raises(ValueError, match=r"X has 3 features and Z has 2"):
+        RBF(1.0)(ROWS[0].tolist(), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"its rows have different lengths"):
+        RBF(1.0)([[1.0, 2.0], [1.0]], [[1.0]])
 
 
 def test_kernels_work_inside_scikit_learn():

@@ -17,7 +17,7 @@ from mercer.kernels import Polynomial
 from mercer.losses import SquaredHinge
 
 FEATURES, DEGREE = 40, 8
-MONOMIALS = Monomials.count(FEATURES, DEGREE)
+MONOMIALS = Monomials.count(FEATURES, DEGREE, exact=True)
 NOISE = 0.3
 ALPHA = 0.1  # of ridge; the squared hinge is given the same strength
 TOL = 1e-4  # relative duality gap of both, and relative residual of ridge

@@ -69,6 +69,19 @@ def power_names(names: list[str], degree: int) -> Iterator[str]:
         yield " ".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
 
 
+def _orders(d: int, degree: int) -> Iterator[int]:
+    """Numbers of orders k! / alpha! of the factors of each monomial, in the order of :func:`power_names`."""
+    for chosen in combinations_with_replacement(range(d), degree):
+        yield math.factorial(degree) // math.prod(math.factorial(len(list(same))) for _, same in groupby(chosen))
+
+
+def _multiplied(square: float, name: str) -> str:
+    """A monomial times the root of a number, written "√2 x0 x1", "2 x0" or, times 1, "x0"."""
+    root = f"{math.sqrt(square):.6g}"
+    factor = root if math.isclose(float(root) ** 2, square, rel_tol=1e-12) else f"√{square:.6g}"
+    return name if factor == "1" else factor if name == "1" else f"{factor} {name}"
+
+
 def power_blocks(X: Array, steps: list[Step]) -> Iterator[Array]:
     """Yield, for k = 0, 1, .. len(steps), the array of sqrt(k! / alpha!) x^alpha over |alpha| = k.
 
@@ -254,10 +267,10 @@ class Monomials(PowerMap):
     >>> x, z = np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]])
     >>> phi = Monomials(degree=2).fit(x)
     >>> phi.get_feature_names_out().tolist()
-    ['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2']
+    ['1', '√2 x0', '√2 x1', 'x0^2', '√2 x0 x1', 'x1^2']
     >>> round((phi.transform(x) @ phi.transform(z).T).item(), 9)  # (1 + <x, z>)^2
     4.0
-    >>> Monomials.count(40, 8)
+    >>> Monomials.count(40, 8, exact=True)
     314457495
     """
 
@@ -268,10 +281,10 @@ class Monomials(PowerMap):
         self.c2 = c2
 
     @staticmethod
-    def count(n_features: int, degree: int, exact: bool = True) -> int:
-        """Number of monomials in ``n_features`` variables, of degree exactly or at most ``degree``.
+    def count(n_features: int, degree: int, exact: bool = False) -> int:
+        """Number of monomials in ``n_features`` variables, of degree at most or exactly ``degree``.
 
-        C(degree + d - 1, degree) when ``exact``, else C(degree + d, d). The map is not built.
+        C(degree + d, d), or C(degree + d - 1, degree) when ``exact``. The map is not built.
         """
         for name, value in (("n_features", n_features), ("degree", degree)):
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
@@ -294,15 +307,18 @@ class Monomials(PowerMap):
         return self
 
     def _expanded(self, X: Any) -> Any:
-        degrees, p = self._degrees(), self.degree
-        k = np.arange(p + 1)
-        # C(p, k) c1^(p-k) c2^k, in logarithms so that a high degree does not overflow on the way.
-        logarithm = gammaln(p + 1) - gammaln(k + 1) - gammaln(p - k + 1) + xlogy(p - k, self.c1) + k * np.log(self.c2)
+        degrees, p, logarithm = self._degrees(), self.degree, self._logarithms()
         factors = np.exp(0.5 * logarithm).astype(X.dtype)[None, :]
         return expand(X, degrees, factors, f"The map of {self.n_features_in_} features to monomials of degree {p}")
 
+    def _logarithms(self) -> NDArray[np.float64]:
+        """Logarithms of C(p, k) c1^(p-k) c2^k for k = 0 .. p, so that a high degree does not overflow on the way."""
+        p, k = self.degree, np.arange(self.degree + 1)
+        binomial = gammaln(p + 1) - gammaln(k + 1) - gammaln(p - k + 1)
+        return np.asarray(binomial + xlogy(p - k, self.c1) + k * np.log(self.c2))
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the monomials, such as "x0^2 x1"."""
+        """Name the monomials with their coefficients, such as "√2 x0 x1"."""
         check_is_fitted(self)
         names = [str(name) for name in _check_feature_names_in(self, input_features)]
         Budget.all_that_is_free().require(
@@ -310,7 +326,13 @@ class Monomials(PowerMap):
             f"the list of names of {self.n_features_out_:,} monomials",
             "number the columns instead.",
         )
-        return np.array([name for k in self._degrees() for name in power_names(names, k)], dtype=object)
+        squares = np.exp(self._logarithms())
+        found = [
+            _multiplied(squares[k] * ways, name)
+            for k in self._degrees()
+            for name, ways in zip(power_names(names, k), _orders(len(names), k), strict=True)
+        ]
+        return np.array(found, dtype=object)
 
     def _degrees(self) -> range:
         p, c1, c2 = self.degree, self.c1, self.c2

@@ -6,13 +6,16 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
 from mercer.kernels.proof import Proof
 from mercer.points import Comparison, Pair, Points, diagonal
-from mercer.points.sets.points import NoMatrix
+from mercer.points.sets.single import is_single, of_sets
+
+if TYPE_CHECKING:
+    from mercer.rkhs import RKHSFunction
 
 C = TypeVar("C", bound=type)
 
@@ -99,14 +102,29 @@ class Kernel(ABC):
     def __call__(self, X: Any, Z: Any = None) -> Any:
         """Return the matrix k(x_i, z_j) for the points of X against those of Z (X itself when None).
 
-        Where a kernel compares rows of numbers, k(x, z) of two flat arrays is the number for these two points.
+        Of two single points, the number k(x, z). Numbers, texts, dictionaries, graphs and objects without a length are
+        single points. So are two flat arrays or lists of numbers where the kernel compares rows of numbers; where it
+        compares objects, they are sets of them, and [x] is the set of one.
+
+        Examples
+        --------
+        >>> from mercer import RBF, Spectrum
+        >>> RBF(scale=1.0)([0.0, 0.0], [0.0, 0.0]), Spectrum(2)("abc", "bcd")
+        (1.0, 1.0)
+        >>> RBF(scale=1.0)([[0.0, 0.0]])
+        array([[1.]])
         """
-        if isinstance(X, np.ndarray) and isinstance(Z, np.ndarray) and X.ndim == Z.ndim == 1:
-            try:
-                return self._matrix(X, Z)
-            except NoMatrix:
-                return float(self._matrix(X[None], Z[None])[0, 0])
-        return self._matrix(X, Z)
+        if Z is None:
+            return self._matrix(X, None)
+        alone = is_single(X), is_single(Z)
+        if alone[0] != alone[1]:
+            one, other, kind = ("X", "Z", type(X)) if alone[0] else ("Z", "X", type(Z))
+            raise TypeError(
+                f"{one} is a single {kind.__name__} and {other} is a set of points: k(x, z) takes two single points or "
+                f"two sets; write [{one.lower()}] for a set of one."
+            )
+        K, single = of_sets(self._matrix, X, Z)
+        return float(K[0, 0]) if single else K
 
     def _matrix(self, X: Any, Z: Any) -> Any:
         left = Points.of(X)
@@ -118,6 +136,44 @@ class Kernel(ABC):
         points = Points.of(X)
         k = self if self.resolved else self._resolve(points)
         return diagonal(k.of, points)
+
+    def at(self, x: Any) -> RKHSFunction:
+        r"""Return :math:`k(x, \cdot)`, the function of the kernel's space H whose inner products are values at x.
+
+        .. math:: \langle f, k(x, \cdot) \rangle_H = f(x)
+
+        Parameters
+        ----------
+        x
+            One point, as in k(x, z).
+
+        Returns
+        -------
+        RKHSFunction
+            With x as its only centre.
+
+        Examples
+        --------
+        >>> from mercer import RBF
+        >>> f = RBF(scale=1.0).at(0.0) - 2 * RBF(scale=1.0).at(1.0)
+        >>> round(f @ RBF(scale=1.0).at(0.5) - f(0.5), 12)
+        0.0
+        """
+        from mercer.rkhs import RKHSFunction
+
+        if not self.resolved:
+            raise ValueError(f"{self!r} takes a parameter from data, and one point is too few: use k.resolve(X) first.")
+        points, single = of_sets(self._looked_at, x)
+        if not single:
+            raise ValueError(
+                f"k.at(x) takes one point; x is a set of {len(points)}. RKHSFunction(k, [x], [1.0]) is the function "
+                "where a point is itself a list."
+            )
+        return RKHSFunction(self, points, [1.0])
+
+    def _looked_at(self, X: Any) -> Any:
+        self.diag(X)
+        return X
 
     def _resolve_for_call(self, left: Points, Z: Any) -> Kernel:
         if Z is None:

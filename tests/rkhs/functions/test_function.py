@@ -45,6 +45,28 @@ def test_reproducing_property(space, seed, offset):
         assert f @ RKHSFunction(f.kernel, one, [1.0]) == pytest.approx(f(X)[i] - offset, abs=size(f))
 
 
+@given(spaces, seeds)
+def test_single_points_have_numbers_and_kernel_functions(space, seed):
+    f = member(space, seed, offset=0.5)
+    X = space[1](9, seed=seed + 1)
+    x = X.iloc[3] if isinstance(X, pd.DataFrame) else X[3]
+    assert isinstance(f(x), float)
+    assert f(x) == pytest.approx(f(X)[3], abs=size(f))
+    at = f.kernel.at(x)
+    assert len(at) == 1
+    assert f @ at == pytest.approx(f(x) - 0.5, abs=size(f))
+    assert at(x) == pytest.approx(f.kernel.diag(X)[3], rel=1e-9)
+
+
+def test_a_kernel_function_needs_one_point_and_known_parameters():
+    with pytest.raises(ValueError, match=r"k\.at\(x\) takes one point; x is a set of 2"):
+        RBF(1.0).at([[0.0], [1.0]])
+    with pytest.raises(ValueError, match=r"RBF\(\) takes a parameter from data, .* use k\.resolve\(X\) first"):
+        RBF().at(0.0)
+    with pytest.raises(ValueError, match=r"X has 3 features and Z has 1"):
+        RBF(1.0).at(0.0)(np.zeros(3))
+
+
 @given(spaces, seeds, seeds)
 def test_cauchy_schwarz_symmetry_and_parallelogram(space, first, second):
     f, g = member(space, first), member(space, second, n=5)

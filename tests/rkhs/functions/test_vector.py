@@ -46,6 +46,8 @@ def test_a_vector_is_the_sequence_of_its_functions(space, seed, storage):
     assert len(F) == len(list(F)) == 3
     assert F(X).shape == (9, 3)
     assert F(X) == pytest.approx(np.stack([f(X) for f in F], axis=1), abs=rounding(F))
+    x = X.iloc[2] if isinstance(X, pd.DataFrame) else X[2]
+    assert F(x) == pytest.approx(F(X)[2], abs=rounding(F))
     assert F.norms() == pytest.approx([f.norm() for f in F], abs=np.sqrt(rounding(F)))
     gram = F.gram()
     assert gram == pytest.approx(np.array([[f @ g for g in F] for f in F]), abs=rounding(F))

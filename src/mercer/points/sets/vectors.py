@@ -164,7 +164,7 @@ def _sparse_vectors(data: Any, name: str) -> Any:
 def _foreign_vectors(data: Any, name: str) -> Any:
     xp = array_api_compat.array_namespace(data)
     if data.ndim != 2:
-        raise ValueError(f"{name} must be a matrix with one row per point; its shape is {tuple(data.shape)}.")
+        raise NoMatrix(f"{name} must be a matrix with one row per point; its shape is {tuple(data.shape)}.")
     if not xp.isdtype(data.dtype, "real floating"):
         data = xp.astype(data, xp.float64)
     if data.shape[1] == 0:

@@ -17,6 +17,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
 from mercer.points.sets.points import is_foreign
+from mercer.points.sets.single import of_sets
 from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
 from mercer.rkhs.functions.pruning import Projected, Pruned, project, prune
 from mercer.rkhs.functions.sums import distances, inner, norms, values
@@ -303,8 +304,7 @@ class RKHSFunction(KernelSum):
     >>> f = RKHSFunction(RBF(scale=1.0), [[0.0], [2.0]], [1.0, -1.0])
     >>> f([[0.0], [1.0], [2.0]]).round(3)
     array([ 0.865,  0.   , -0.865])
-    >>> representer = RKHSFunction(f.kernel, [[0.5]], [1.0])
-    >>> bool(abs(f @ representer - f([[0.5]])[0]) < 1e-15)
+    >>> bool(abs(f @ f.kernel.at(0.5) - f(0.5)) < 1e-15)
     True
     >>> (2 * f - f).distance(f)
     0.0
@@ -326,8 +326,12 @@ class RKHSFunction(KernelSum):
         return float(b)
 
     def __call__(self, X: Any) -> Any:
-        """Return f at each point of X, in tiles: the matrix of kernel values is not held."""
-        return self._inside(X) + self.offset
+        """Return f at each point of X, in tiles: the matrix of kernel values is not held. At one point, a number.
+
+        One point is what it is in k(x, z): a number, a text, a graph, or a flat array where points are rows of numbers.
+        """
+        inside, single = of_sets(self._inside, X)
+        return float(inside[0]) + self.offset if single else inside + self.offset
 
     def __len__(self) -> int:
         return int(self.coefficients.shape[0])

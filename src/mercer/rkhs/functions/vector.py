@@ -14,6 +14,7 @@ from scipy import sparse
 
 from mercer.kernels import Kernel, Linear
 from mercer.points.sets.points import is_foreign
+from mercer.points.sets.single import of_sets
 from mercer.rkhs.functions.centres import joined, like, plain, size_of, taken
 from mercer.rkhs.functions.function import KernelSum, RKHSFunction, same_space
 from mercer.rkhs.functions.sums import inner
@@ -130,9 +131,10 @@ class RKHSVector(KernelSum, Sequence[RKHSFunction]):
         return f"<{len(self)} functions sum_i a_i k(x_i, .) + b on {size_of(self.points)} centres, k = {self.kernel!r}>"
 
     def __call__(self, X: Any) -> Any:
-        """Return every function at each point of X, (n, functions), in one pass over tiles of kernel values."""
-        values = self._inside(X)
-        return values + like(self.offsets, values)
+        """Return every function at each point of X, (n, functions), in one pass; at one point, (functions,)."""
+        values, single = of_sets(self._inside, X)
+        values = values + like(self.offsets, values)
+        return values[0] if single else values
 
     # -- the vector space -------------------------------------------------------------------------------
 
