@@ -4,6 +4,7 @@
 #   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under sanitizers
 #   make bench     the benchmarks                            make wheel      build, then test, the wheel
 #   make build     compile what has changed                  make format     what ruff can repair by itself
+#   make lab       the page of `mercer lab`
 #   make clean     remove all that these have made
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ SETTINGS := build-dir=build/editable
 SANITIZERS := address,undefined thread
 SANITIZED = build-dir=build/sanitize-$* cmake.build-type=Debug cmake.define.MERCER_SANITIZE=$* install.strip=false
 
-.PHONY: demo test bench lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
+.PHONY: demo test bench lab lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -65,8 +66,33 @@ $(SANITIZERS:%=sanitize-%): sanitize-%:
 		TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 OPENBLAS_NUM_THREADS=1 \
 		.venv-sanitize-$*/bin/python -m pytest --capture=sys tests/core $(ALSO) $(ARGS)
 
+# One HTML file: the core compiled to WebAssembly, the catalogue of kernels, and the page around them. Exceptions do not link
+# there, and nothing in it throws; vectors are those of WebAssembly.
+LAB := src/mercer/lab/lab.html
+LAB_SOURCES := $(wildcard lab/*.* lab/core/* lab/src/*.ts lab/src/*/*.ts)
+LAB_FLAGS := -std=c++20 -O3 -s -target wasm32-wasi -msimd128 -mexec-model=reactor -fno-exceptions -fno-rtti \
+	-fno-math-errno -fno-trapping-math -ffp-contract=fast -w -DMERCER_ISA=baseline -DMERCER_DENSE_ALONE -Isrc/mercer/_core
+
+lab: $(LAB)
+
+build/lab/core.wasm: $(VENV)/.lab $(wildcard lab/core/* src/mercer/_core/*.hpp src/mercer/_core/engine/* src/mercer/_core/machines/*)
+	@mkdir -p $(@D); echo "Compiling the core to WebAssembly"
+	@$(BIN)/python -m ziglang c++ $(LAB_FLAGS) -o $@ lab/core/lab.cpp
+
+build/lab/.tools: lab/package.json
+	@mkdir -p $(@D); cd lab && npm install --silent --no-fund --no-audit --no-package-lock 2>$(CURDIR)/build/lab/npm.log
+	@touch $@
+
+lab/src/catalogue.ts: $(VENV)/.installed $(VENV)/.lab lab/export.py $(wildcard src/mercer/kernels/*.py src/mercer/kernels/*/*.py src/mercer/points/formulas/*.py)
+	@$(BIN)/python lab/export.py $@
+
+$(LAB): build/lab/core.wasm build/lab/.tools lab/src/catalogue.ts $(LAB_SOURCES)
+	@cd lab && node_modules/.bin/tsc -p .
+	@mkdir -p $(@D); cd lab && node bundle.mjs $(CURDIR)/build/lab/core.wasm $(CURDIR)/$@
+	@echo "$@: $$(wc -c <$@) bytes"
+
 # Source archive, wheel from the archive, and the tests from the wheel, in a folder with no sources about.
-wheel: $(VENV)/.dev
+wheel: $(VENV)/.dev $(LAB)
 	@rm -rf dist; mkdir -p build
 	@$(BIN)/python -m build --outdir dist . >build/wheel.log 2>&1 || { tail -n 40 build/wheel.log; exit 1; }
 	@set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
@@ -77,7 +103,7 @@ wheel: $(VENV)/.dev
 	$$away/venv/bin/pytest $(PYTEST) --rootdir . -c pyproject.toml tests $$package $(ARGS)
 
 clean:
-	rm -rf .venv .venv-sanitize-* build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sanitize-* build dist demo src/mercer/lab lab/node_modules lab/src/catalogue.ts .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Requirements come from pyproject.toml alone; these rules copy its lists to files that pip reads.
@@ -98,7 +124,7 @@ $(VENV)/.installed: $(VENV)/.builders $(CORE)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) $(SETTINGS:%=--config-settings=%) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev $(VENV)/.bench: $(VENV)/.%: $(VENV)/.created pyproject.toml
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.lab: $(VENV)/.%: $(VENV)/.created pyproject.toml
 	@$(call requirements,['project']['optional-dependencies']['$*']) > $@.txt
 	@echo "Installing the requirements of mercer[$*] into $(VENV)"
 	@$(BIN)/python -m pip install $(PIP_FLAGS) -r $@.txt

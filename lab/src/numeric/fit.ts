@@ -1,0 +1,89 @@
+// A fit: f = sum a_i k(x_i, .) + b that minimises 1/2 |f|^2 + C sum loss(y_i, f(x_i)), with its certificate.
+import type { Core, Held } from "./core.ts";
+import { boxOf, type Loss } from "./losses.ts";
+
+export interface Problem {
+  readonly K: Held;
+  readonly y: Float64Array;
+  readonly loss: Loss;
+  readonly C: number;
+  /** The relative duality gap that SMO goes on to, and its steps at most. */
+  readonly tol?: number;
+  readonly steps?: number;
+}
+
+export interface Fit {
+  readonly alpha: Float64Array;
+  readonly offset: number;
+  /** f at the points. */
+  readonly values: Float64Array;
+  readonly primal: number;
+  readonly dual: number;
+  readonly gap: number;
+  /** |f|^2 in the space of the kernel. */
+  readonly square: number;
+  readonly steps: number;
+  readonly method: "SMO" | "Newton steps";
+}
+
+const RANK = 1e-14; // of the largest diagonal value: what a factor of the matrix leaves, about the rounding of its values
+const TOL = 1e-7; // relative gap: below what a picture or a table of six digits can show
+const SMO_STEPS = 400_000; // a second or so of one thousand points
+
+export function fit(core: Core, problem: Problem): Fit {
+  return problem.loss.box ? bySmo(core, problem) : byNewton(core, problem);
+}
+
+function bySmo(core: Core, { K, y, loss, C, tol = TOL, steps = SMO_STEPS }: Problem): Fit {
+  const done = core.smo(K, boxOf(loss, y, C), tol, steps);
+  return certified(K, y, loss, C, done.alpha, done.offset, done.steps, "SMO");
+}
+
+function byNewton(core: Core, { K, y, loss, C, steps = 100 }: Problem): Fit {
+  const { L, r } = core.factor(K, y.length, RANK);
+  const done = core.newton(L, r, y, loss.smooth!, C, steps);
+  L.release();
+  const alpha = done.f.map((f, i) => -C * loss.derivative(y[i]!, f));
+  return certified(K, y, loss, C, alpha, done.offset, done.steps, "Newton steps");
+}
+
+/** The objectives of a primal and of a dual point, from the coefficients and the matrix alone: weak duality as a receipt. */
+function certified(K: Held, y: Float64Array, loss: Loss, C: number, alpha: Float64Array, offset: number, steps: number, method: Fit["method"]): Fit {
+  const values = product(K.view, alpha);
+  const square = alpha.reduce((sum, a, i) => sum + a * values[i]!, 0);
+  let losses = 0;
+  let conjugates = 0;
+  for (let i = 0; i < y.length; ++i) {
+    values[i]! += offset;
+    losses += loss.value(y[i]!, values[i]!);
+    conjugates += loss.conjugate(y[i]!, -alpha[i]! / C);
+  }
+  const primal = square / 2 + C * losses;
+  const dual = -square / 2 - C * conjugates;
+  const size = Math.max(Math.abs(primal), Math.abs(dual));
+  return { alpha, offset, values, primal, dual, gap: size > 0 ? (primal - dual) / size : 0, square, steps, method };
+}
+
+/** K v for a symmetric matrix, skipping what is 0. */
+export function product(K: Float64Array, v: Float64Array): Float64Array {
+  const n = v.length;
+  const out = new Float64Array(n);
+  for (let i = 0; i < n; ++i) {
+    const by = v[i]!;
+    if (by === 0) continue;
+    const row = K.subarray(i * n, (i + 1) * n);
+    for (let j = 0; j < n; ++j) out[j]! += by * row[j]!;
+  }
+  return out;
+}
+
+/** The objectives on the way: those after 1, 2, 4, ... steps. */
+export function course(core: Core, problem: Problem): { steps: number; primal: number; dual: number }[] {
+  const out = [];
+  for (let steps = 1; steps <= SMO_STEPS; steps *= problem.loss.box ? 2 : 1, steps += problem.loss.box ? 0 : 1) {
+    const at = fit(core, { ...problem, steps, tol: 1e-12 });
+    out.push({ steps: at.steps, primal: at.primal, dual: at.dual });
+    if (at.steps < steps || (at.gap >= 0 && at.gap < 1e-9)) break;
+  }
+  return out;
+}
