@@ -23,12 +23,12 @@ const NOTICE = 6000; // milliseconds for which a message stays
 
 const VIEWS: Record<ViewName, readonly [string, new (host: HTMLElement, lab: Lab) => View]> = {
   points: ["Points", PointsView],
-  gram: ["Gram matrix", GramView],
+  gram: ["Gram", GramView],
   dual: ["Dual", DualView],
   lift: ["Lift", LiftView],
-  features: ["Random features", FeaturesView],
-  map: ["Held-out error", MapView],
-  steps: ["Step by step", StepsView],
+  features: ["Features", FeaturesView],
+  map: ["Held-out", MapView],
+  steps: ["Steps", StepsView],
 };
 
 export class App implements Lab {
@@ -45,7 +45,6 @@ export class App implements Lab {
   private frame = 0;
   private redrawing = 0;
   private pause = 0;
-  private silent = false; // while the link is being read
 
   constructor(readonly core: Core) {
     const usual = { view: "points", quantile: 0.5, ...PRESETS["rings"]!.state() } as State;
@@ -112,7 +111,7 @@ export class App implements Lab {
     this.view!.shown.point?.();
     this.plane.draw(true);
     if (model !== undefined && model.proof.status !== "proven" && model.X.n > 0) this.controls.proof(model.proof, verdict(model));
-    if (!this.silent) history.replaceState(null, "", toLink(this.store.state));
+    history.replaceState(null, "", toLink(this.store.state));
     document.body.dataset["settled"] = String(Number(document.body.dataset["settled"] ?? 0) + 1); // for tests
   }
 

@@ -28,10 +28,10 @@ export function certificate(model: Model | undefined, milliseconds: number): voi
       { class: "facts" },
       fact("primal", digits(a.primal, 6), "½ |f|² + C Σ loss"),
       fact("dual", digits(a.dual, 6), "a lower bound of every primal value, by weak duality"),
-      fact("gap", digits(Math.max(a.gap, 0), 2), "(primal − dual) / the larger of both"),
-      fact("|f|", digits(a.norm), "the norm of f in the space of the kernel"),
+      fact("gap", sound ? digits(Math.max(a.gap, 0), 2) : "none", "(primal − dual) / the larger of both"),
+      fact("|f|", a.square < 0 ? "none" : digits(a.norm), a.square < 0 ? "a′Ka < 0: there is no space in which this would be a length" : "the norm of f in the space of the kernel"),
       state.task === "classes" && machines.length === 1
-        ? fact("margin", digits(2 / a.norm), "2 / |f|: how far f = −1 and f = 1 are apart in feature space")
+        ? fact("margin", a.square > 0 ? digits(2 / a.norm) : "none", "2 / |f|: how far f = −1 and f = 1 are apart in feature space")
         : fact("machines", String(machines.length), "one for each pair of classes"),
       fact("support", `${a.support} of ${state.points.length}`, "points with α ≠ 0"),
       state.task === "classes" ? fact("errors", String(a.wrong), "points on the wrong side") : fact("b", digits(machines[0]!.fit.offset), "the offset"),

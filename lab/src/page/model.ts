@@ -103,6 +103,8 @@ export interface Account {
   readonly primal: number;
   readonly dual: number;
   readonly gap: number;
+  /** |f|^2, negative where the matrix is indefinite, and |f|. */
+  readonly square: number;
   readonly norm: number;
   readonly support: number;
   readonly steps: number;
@@ -118,6 +120,7 @@ export function account(model: Model): Account {
     primal,
     dual,
     gap: size > 0 ? (primal - dual) / size : 0,
+    square: total((f) => f.square),
     norm: Math.sqrt(Math.max(0, total((f) => f.square))),
     support: touched.size,
     steps: total((f) => f.steps),

@@ -24,7 +24,10 @@ export class Plane {
   private nodes: { side: number; width: number; at: Points } | undefined;
 
   constructor(private readonly lab: Lab) {
-    new ResizeObserver(() => this.draw(true)).observe(this.canvas);
+    new ResizeObserver(() => {
+      this.size = this.canvas.clientWidth; // asked for in a frame, it would have the whole page laid out
+      this.draw(true);
+    }).observe(this.canvas);
     this.canvas.addEventListener("pointerdown", (e) => this.down(e));
     this.canvas.addEventListener("pointermove", (e) => this.move(e));
     for (const end of ["pointerup", "pointercancel"] as const) this.canvas.addEventListener(end, () => (this.held = undefined));
@@ -49,7 +52,7 @@ export class Plane {
 
   private nearest(x: number, y: number, within: number): number | undefined {
     let best: number | undefined;
-    let least = ((within * 2 * EDGE) / this.canvas.clientWidth) ** 2;
+    let least = ((within * 2 * EDGE) / this.size) ** 2;
     this.lab.store.state.points.forEach((p, i) => {
       const apart = (p.x - x) ** 2 + (p.y - y) ** 2;
       if (apart <= least) [best, least] = [i, apart];
@@ -138,7 +141,6 @@ export class Plane {
   draw(settled: boolean): void {
     const { context: g, canvas, lab } = this;
     const ratio = Math.min(2, window.devicePixelRatio || 1);
-    this.size = canvas.clientWidth;
     if (this.size === 0) return;
     const pixels = Math.round(this.size * ratio);
     if (canvas.width !== pixels) canvas.width = canvas.height = pixels;
@@ -170,6 +172,7 @@ export class Plane {
     const at = this.grid(side, 2);
     const instead = lab.instead?.(at.data, 2);
     const f = instead ?? valuesAt(lab.core, model, at);
+    if (f.every((v) => v === 0)) return; // an algorithm before its first step
     const count = instead ? 1 : model.machines.length;
     const pair = model.machines[0]?.pair ?? [0, 1];
     if (count === 1) this.shades(f, side, pair);

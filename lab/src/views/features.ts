@@ -41,7 +41,7 @@ export class FeaturesView implements View {
     private readonly lab: Lab,
   ) {
     host.append(
-      el("p", { class: "quiet" }, "Bochner: k(x − z) is the mean of cos w·(x − z) over a law of frequencies. D of them, drawn once, give features whose inner product is near k. The dashed line is the answer of the same machine on them; the solid one is exact."),
+      el("p", { class: "quiet" }, "Bochner: k(x − z) is the mean of cos w·(x − z) over a law of frequencies. D of them, drawn once, give features whose inner product is near k. The violet line is the answer of the same machine on them; the other one is exact."),
       slider("D", "D, the number of random features", { low: 1, high: MOST, log: true, whole: true }, this.count, (value) => {
         this.count = value;
         this.update(lab.model);

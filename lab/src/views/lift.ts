@@ -1,5 +1,6 @@
 // The lift: f as a surface over the plane, the points at their heights.
 import { Points } from "../numeric/points.ts";
+import { contour } from "../page/contour.ts";
 import { css, el, mix, type Rgb } from "../page/dom.ts";
 import type { Lab, View } from "../page/lab.ts";
 import { type Model, valuesAt } from "../page/model.ts";
@@ -74,7 +75,7 @@ export class LiftView implements View {
     const top = Math.max(1.5, Math.min(6, f.reduce((most, v) => Math.max(most, Math.abs(v)), 0)));
     const [sin, cos, up] = [Math.sin(this.turn), Math.cos(this.turn), Math.sin(this.tilt)];
     const flat = Math.cos(this.tilt);
-    const unit = size / 9.6;
+    const unit = size / 8.2;
     const place = (x: number, y: number, z: number): [number, number, number] => {
       const [a, b] = [x * cos - y * sin, x * sin + y * cos];
       const height = (Math.max(-top, Math.min(top, z)) / top) * HEIGHT;
@@ -88,7 +89,6 @@ export class LiftView implements View {
         const corners = [at, at + 1, at + SIDE + 2, at + SIDE + 1];
         const places = corners.map((k) => place(this.nodes.data[2 * k]!, this.nodes.data[2 * k + 1]!, f[k]!));
         const mean = corners.reduce((sum, k) => sum + f[k]!, 0) / 4;
-        const cut = corners.some((k) => f[k]! < 0) && corners.some((k) => f[k]! >= 0);
         const colour = mix(card, mean < 0 ? low : high, 0.25 + 0.6 * Math.min(1, Math.abs(mean) / top));
         pieces.push({
           depth: places[0]![2],
@@ -96,7 +96,7 @@ export class LiftView implements View {
             g.beginPath();
             for (const [x, y] of places) g.lineTo(x, y);
             g.closePath();
-            g.fillStyle = css(cut ? lab.colour("ink") : colour, cut ? 0.9 : 0.92);
+            g.fillStyle = css(colour);
             g.fill();
             g.strokeStyle = css(card, 0.25);
             g.lineWidth = 0.5;
@@ -123,5 +123,16 @@ export class LiftView implements View {
     });
     pieces.sort((a, b) => b.depth - a.depth);
     for (const { draw } of pieces) draw();
+    g.beginPath();
+    contour(f, SIDE, 0, (...ends) => {
+      const at = ends.map((v) => -EDGE + (2 * EDGE * v) / SIDE) as [number, number, number, number];
+      const [x0, y0] = place(at[0], at[1], 0);
+      const [x1, y1] = place(at[2], at[3], 0);
+      g.moveTo(x0, y0);
+      g.lineTo(x1, y1);
+    });
+    g.strokeStyle = css(lab.colour("ink"));
+    g.lineWidth = 2;
+    g.stroke();
   }
 }

@@ -40,8 +40,8 @@ export class MapView implements View {
       this.go(i + by[0]!, j + by[1]!);
     });
     host.append(
-      el("p", { class: "quiet" }, `The error on held-out points (${FOLDS} folds) for each scale and each C; dark is better. Click a cell, or walk with the arrow keys: the fit follows.`),
-      el("div", { class: "axes" }, el("span", { class: "up" }, "C →"), this.canvas, el("span", { class: "across" }, "scale →")),
+      el("p", { class: "quiet" }, `The error on held-out points (${FOLDS} folds) for each scale and each C: the bluer, the better. Click a cell, or walk with the arrow keys: the fit follows.`),
+      el("div", { class: "axes" }, el("span", { class: "up" }, ends(PRICES, "C")), this.canvas, el("span", { class: "across" }, ends(SCALES, "scale"))),
       this.said,
     );
   }
@@ -131,6 +131,11 @@ export class MapView implements View {
     const kernel = safe(store.state.kernel);
     if (kernel) store.set({ C, kernel: text(withScale(kernel, scale)) });
   }
+}
+
+/** The ends of an axis, and between them what it is. */
+function ends(values: readonly number[], title: string): HTMLElement {
+  return el("span", { class: "ends" }, el("span", {}, digits(values[0]!)), el("span", {}, title), el("span", {}, digits(values.at(-1)!)));
 }
 
 function safe(kernel: string): Kernel | undefined {
