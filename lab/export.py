@@ -14,7 +14,8 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ import numpy as np
 from latex2mathml.converter import convert
 
 from mercer.kernels import Kernel, Linear, kernel
-from mercer.kernels import vectors as _vectors  # noqa: F401 - its classes are found below it
 from mercer.kernels.rules.algebra import Power, Product, Scaled, Sum
 from mercer.kernels.rules.power_series import Exponential, Geometric
 from mercer.kernels.rules.pullback import Normalized, On, Transformed
@@ -95,13 +95,6 @@ class Part(Kernel):
 
     def of(self, pair: Any) -> Any:
         return Formula("stat", leaf=StatLeaf(self.name, pair._path))
-
-
-@dataclass(frozen=True)
-class Of:
-    """A parameter of a map or of a function of points."""
-
-    text: str
 
 
 # -- programs ---------------------------------------------------------------------------------------------
@@ -204,7 +197,7 @@ def _template(text: str) -> str:
 
 
 def _merged(a: str, b: str, whole: list[str]) -> str:
-    """Return the text that is `a` and `b` for the two values of a whole parameter, with the parameter in their place."""
+    """Return the one text of two, which hold the two values of a whole parameter, with the parameter in their place."""
     if a == b:
         return a
     (name,) = whole
@@ -215,6 +208,7 @@ def _merged(a: str, b: str, whole: list[str]) -> str:
 
 
 def annotation(cls: type[Kernel], name: str) -> Any:
+    """Return what a parameter is annotated with."""
     return next(f.type for f in fields(cls) if f.name == name)  # type: ignore[arg-type]
 
 
@@ -229,12 +223,12 @@ def parameters(cls: type[Kernel]) -> list[dict[str, Any]]:
         entry["each"] = "Sequence" in str(f.type) or f.type == "Scale"
         entry["choices"] = list(CHOICES.get(f.name, ()))
         for value in (-1.0, 0.0, 2.5):
-            said = refused(lambda value=value: cls(**{**plain(cls), f.name: value}))
-            if said:
-                entry.setdefault("refused", said.replace(repr(value), "{value}"))
-                bound = {-1.0: "low", 0.0: "open", 2.5: "high"}[value]
-                if bound != "high" or not (entry["whole"] or entry["choices"]):
-                    entry[bound] = 2.0 if bound == "high" else 0.0
+            said = refused(partial(cls, **{**plain(cls), f.name: value}))
+            if not said or (value == 2.5 and (entry["whole"] or entry["choices"])):
+                continue
+            bound, name = {-1.0: (0.0, "low"), 0.0: (0.0, "open"), 2.5: (2.0, "high")}[value]
+            entry[name] = bound
+            entry.setdefault("beyond" if name == "high" else "refused", said.replace(repr(value), "{value}"))
         out.append(entry)
     return out
 
@@ -274,6 +268,7 @@ def auto(cls: type[Kernel]) -> str:
 
 
 def entry(cls: type[Kernel]) -> str:
+    """Return what the catalogue says of a class, as one line of TypeScript."""
     return (
         f"  {cls.__name__}: {{ formula: {json.dumps(formula(cls), ensure_ascii=False)}, "
         f"summary: {json.dumps(inspect.cleandoc(cls.__doc__ or '').splitlines()[0])}, auto: {json.dumps(auto(cls))}, "

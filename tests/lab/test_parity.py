@@ -119,6 +119,7 @@ WRONG = [
     "Matern(nu=-1)",
     "Wendland(smoothness=3)",
     "Polynomial(degree=0)",
+    "PowerExponential(2.5)",
     "2",
 ]
 

@@ -11,10 +11,12 @@ export interface Parameter {
   readonly whole: boolean;
   readonly each: boolean;
   readonly choices: readonly number[];
+  /** The sentence for values below `low`, or at it where it is open; and `beyond` for those above `high`. */
   readonly refused?: string;
   readonly low?: number;
   readonly open?: number;
   readonly high?: number;
+  readonly beyond?: string;
 }
 
 /** A map that points go through; what it takes is `by`. */

@@ -244,7 +244,7 @@ class Parser {
       this.fail(value > 0 && p.name === "nu" ? `nu of Matern is 0.5, 1.5 or 2.5 on this page, where the kernel has a closed form; the library takes any nu > 0.` : p.refused!.replace("{value}", shown(value)), token);
     if (p.whole && !Number.isInteger(value)) refuse();
     if (p.low !== undefined && (value < p.low || (p.open !== undefined && value === p.open))) refuse();
-    if (p.high !== undefined && value > p.high) this.fail(`${p.name} of ${token.text} must be at most ${p.high}; it is ${value}.`, token);
+    if (p.high !== undefined && value > p.high) this.fail(p.beyond!.replace("{value}", shown(value)), token);
     return value;
   }
 
