@@ -257,7 +257,8 @@ def formula(cls: type[Kernel]) -> str:
     if found is None:
         return text.splitlines()[0]
     latex = " ".join(found[1].split()).replace(r"\tfrac", r"\frac").replace(r"\;", r"\,")
-    return re.sub(r' (xmlns|display|stretchy|rspace|lspace)="[^"]*"', "", convert(latex))
+    latex = latex.replace(r"\Bigl", r"\left").replace(r"\Bigr", r"\right")
+    return re.sub(r' (xmlns|display)="[^"]*"', "", convert(latex)).replace("<math>", '<math displaystyle="true">')
 
 
 def auto(cls: type[Kernel]) -> str:

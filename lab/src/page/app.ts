@@ -7,18 +7,19 @@ import { LiftView } from "../views/lift.ts";
 import { MapView } from "../views/map.ts";
 import { PointsView } from "../views/points.ts";
 import { StepsView } from "../views/steps.ts";
-import { certificate } from "./certificate.ts";
+import { certificate, CONVERGED } from "./certificate.ts";
 import { Controls } from "./controls.ts";
 import { command, python } from "./copies.ts";
 import { byId, choice, el, palette, type Rgb } from "./dom.ts";
 import type { Lab, View } from "./lab.ts";
 import { fromLink, LABEL_LOSSES, toLink } from "./link.ts";
-import { type Model, solved } from "./model.ts";
+import { account, type Model, solved } from "./model.ts";
 import { type Brush, Plane } from "./plane.ts";
 import { LESSONS, PRESETS } from "./presets.ts";
 import { type State, Store, type ViewName } from "./state.ts";
 
 const PAUSE = 180; // milliseconds without a change after which the page takes its time
+const MOVING = { steps: 15_000 }; // of SMO while something moves: a few milliseconds; where it crawls, the rest comes in the pause
 const NOTICE = 6000; // milliseconds for which a message stays
 
 const VIEWS: Record<ViewName, readonly [string, new (host: HTMLElement, lab: Lab) => View]> = {
@@ -29,6 +30,12 @@ const VIEWS: Record<ViewName, readonly [string, new (host: HTMLElement, lab: Lab
   features: ["Features", FeaturesView],
   map: ["Held-out", MapView],
   steps: ["Steps", StepsView],
+};
+
+const HANDS = "Click draws, drag moves, right-click or “erase” deletes.";
+const LEGENDS = {
+  classes: `${HANDS} The dark line is f = 0, the thin ones are f = ±1, and beyond them the colour is deep; a ring marks a point with α ≠ 0, a faint one α = C.`,
+  values: `${HANDS} The line is f; the thin ones lead from the points to it.`,
 };
 
 export class App implements Lab {
@@ -86,7 +93,7 @@ export class App implements Lab {
     let error: Error | undefined;
     let next: Model | undefined;
     try {
-      next = solved(this.core, this.store.state);
+      next = solved(this.core, this.store.state, MOVING);
     } catch (caught) {
       error = caught as Error;
     }
@@ -106,6 +113,7 @@ export class App implements Lab {
   }
 
   private settle(): void {
+    if (this.model !== undefined && account(this.model).gap > CONVERGED) this.finish(this.model);
     const { model } = this;
     this.view!.shown.update(model, true);
     this.view!.shown.point?.();
@@ -113,6 +121,14 @@ export class App implements Lab {
     if (model !== undefined && model.proof.status !== "proven" && model.X.n > 0) this.controls.proof(model.proof, verdict(model));
     history.replaceState(null, "", toLink(this.store.state));
     document.body.dataset["settled"] = String(Number(document.body.dataset["settled"] ?? 0) + 1); // for tests
+  }
+
+  /** Fit again, with the steps that SMO needs. */
+  private finish(before: Model): void {
+    const begin = performance.now();
+    this.model = solved(this.core, before.state);
+    before.K.release();
+    certificate(this.model, performance.now() - begin);
   }
 
   mark(rows: readonly number[]): void {
@@ -175,6 +191,7 @@ export class App implements Lab {
   /** Which class is drawn, for the task at hand; emptying the plane; classes or values. */
   private tools(): void {
     const { state } = this.store;
+    byId("legend").textContent = LEGENDS[state.task];
     const host = byId("tools");
     if (host.dataset["task"] === state.task) return;
     host.dataset["task"] = state.task;

@@ -2,7 +2,7 @@
 import { byId, digits, el } from "./dom.ts";
 import { account, type Model } from "./model.ts";
 
-const CONVERGED = 1e-6; // relative gap from which the page calls a fit converged
+export const CONVERGED = 1e-6; // relative gap from which the page calls a fit converged
 
 export function certificate(model: Model | undefined, milliseconds: number): void {
   const host = byId("certificate");

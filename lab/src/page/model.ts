@@ -62,13 +62,13 @@ export function machines(core: Core, state: State, kernel: Kernel, X: Points, K:
 }
 
 /** Fit; an Error with a sentence where the kernel cannot be computed. The caller releases the matrix. */
-export function solved(core: Core, state: State): Model {
+export function solved(core: Core, state: State, limits?: Pick<Problem, "tol" | "steps">): Model {
   const X = pointsOf(state);
   const kernel = resolved(parse(state.kernel), X);
   const reason = proof(kernel, X.width);
   const K = core.matrix(kernel, X);
   try {
-    return { state, kernel, proof: reason, X, K, machines: machines(core, state, kernel, X, K) };
+    return { state, kernel, proof: reason, X, K, machines: machines(core, state, kernel, X, K, limits) };
   } catch (error) {
     K.release();
     throw error;

@@ -83,7 +83,7 @@ export const LESSONS: readonly Lesson[] = [
   },
   {
     title: "A huge C",
-    says: "One misplaced point turns the whole line: at this price no slack is worth it. Take C down and watch the margin widen and the point be given up. Watch the gap, too: SMO needs many more steps.",
+    says: "One misplaced point turns the whole line: at this price no slack is worth it, and the margin is as narrow as that point makes it. Take C down: the margin widens, and the point is given up.",
     state: () => ({ ...PRESETS["outlier"]!.state(), C: 1e5, view: "dual" }),
   },
   {

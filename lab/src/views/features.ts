@@ -7,6 +7,7 @@ import type { Lab, View } from "../page/lab.ts";
 import { type Model, problems } from "../page/model.ts";
 
 const MOST = 1000; // features
+const MOVING = 5e6; // products of features up to which the answer follows what moves
 const LAWS = "RBF, Laplacian, Matern and Cauchy";
 
 /** Draw a frequency from the law whose characteristic function is the kernel (Bochner), for a number as its scale. */
@@ -44,7 +45,7 @@ export class FeaturesView implements View {
       el("p", { class: "quiet" }, "Bochner: k(x − z) is the mean of cos w·(x − z) over a law of frequencies. D of them, drawn once, give features whose inner product is near k. The violet line is the answer of the same machine on them; the other one is exact."),
       slider("D", "D, the number of random features", { low: 1, high: MOST, log: true, whole: true }, this.count, (value) => {
         this.count = value;
-        this.update(lab.model);
+        this.update(lab.model, true);
         lab.redraw();
       }),
       this.said,
@@ -55,9 +56,10 @@ export class FeaturesView implements View {
     this.lab.beside = undefined;
   }
 
-  update(model: Model | undefined): void {
+  update(model: Model | undefined, settled: boolean): void {
     const { lab } = this;
     lab.beside = undefined;
+    if (!settled && model !== undefined && model.X.n ** 2 * this.count > MOVING) return;
     if (model === undefined || model.machines.length !== 1) {
       this.said.textContent = "For one machine: two classes, or values.";
       return;

@@ -6,6 +6,7 @@ import { eigenvalues, witness } from "../numeric/spectrum.ts";
 import { Chart } from "./chart.ts";
 
 const MOST = 160; // points of which eigenvalues are computed: 20 ms or so
+const MOVING = 400; // points up to which the picture follows what moves
 const FLOOR = 1e-12; // of the largest eigenvalue: the chart ends there
 
 export class GramView implements View {
@@ -30,6 +31,7 @@ export class GramView implements View {
     if (model === undefined) return;
     const { points, task } = model.state;
     this.order = points.map((_, i) => i).sort((a, b) => (task === "classes" ? points[a]!.c - points[b]!.c : points[a]!.x - points[b]!.x) || a - b);
+    if (!settled && model.X.n > MOVING) return;
     this.paint(model);
     this.caption(model);
     if (settled) this.spectrum(model);

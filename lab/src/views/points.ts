@@ -8,6 +8,8 @@ const VISIBLE = 40; // rows that are written while something moves; the others w
 const HEIGHT = 24; // of a row, about, in CSS pixels
 const FREE = 1e-8; // of C: nearer to a bound than this, a coefficient is at it
 
+const SLACK = 1e-6; // below this, what is left of a gap and no slack
+
 interface Row {
   readonly machine: number;
   readonly i: number;
@@ -89,7 +91,7 @@ function values({ state }: Model, { pair, y, fit }: Machine, { i, point }: Row):
   }
   const margin = truth * f;
   const slack = Math.max(0, 1 - margin);
-  return [digits(Math.abs(alpha), 3), digits(margin, 3), digits(slack < FREE ? 0 : slack, 3), role(Math.abs(alpha), margin, state.C, state.loss === "hinge")];
+  return [digits(Math.abs(alpha), 3), digits(margin, 3), digits(slack < SLACK ? 0 : slack, 3), role(Math.abs(alpha), margin, state.C, state.loss === "hinge")];
 }
 
 function swatch(c: number): HTMLElement {
