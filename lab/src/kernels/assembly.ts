@@ -52,7 +52,10 @@ class Assembly {
   /** Append the program of a kernel that sees points through a path; return its last step. */
   add(kernel: Kernel, path: readonly PointMap[], width: number): number {
     const made = variantOf(kernel, width).program(values(kernel));
-    const through = (maps: readonly PointMap[]): PointMap[] => [...path, ...maps.map((m) => (kernel.by === undefined ? m : { ...m, by: kernel.by }))];
+    const through = (maps: readonly PointMap[]): PointMap[] => [
+      ...path,
+      ...maps.map((m) => (kernel.by === undefined ? m : { ...m, by: kernel.by })),
+    ];
     const place: number[] = [];
     made.code.forEach(([code, dst, a, b], i) => {
       const constants = made.constants[i]!;
@@ -60,10 +63,21 @@ class Assembly {
         const { kind, path: maps, scale } = made.stats[a!]!;
         const part = kernel.parts[kind];
         const way = through(maps);
-        place[dst!] = part ? this.add(part, way, maps.reduce((w, m) => widthAfter(w, { ...m, by: kernel.by ?? m.by! }), width)) : this.stat(kind, way, scale);
+        place[dst!] = part
+          ? this.add(
+              part,
+              way,
+              maps.reduce((w, m) => widthAfter(w, { ...m, by: kernel.by ?? m.by! }), width),
+            )
+          : this.stat(kind, way, scale);
       } else if (code === ROW || code === COL) {
         const { of, path: maps } = made.values[a!]!;
-        place[dst!] = this.step(code, this.listed(this.values, { of, path: through(maps), kernel: kernel.parts["base"] }), -1, constants);
+        place[dst!] = this.step(
+          code,
+          this.listed(this.values, { of, path: through(maps), kernel: kernel.parts["base"] }),
+          -1,
+          constants,
+        );
       } else {
         place[dst!] = this.step(code!, place[a!]!, OF_TWO.has(code!) ? place[b!]! : -1, constants);
       }
@@ -92,7 +106,8 @@ class Assembly {
   /** The steps with registers, which are free again after their last use. */
   allocated(result: number): Assembled {
     const last = this.steps.map(() => -1);
-    const reads = ({ op: code, a, b }: Step): number[] => (code === STAT || code === ROW || code === COL ? [] : b >= 0 ? [a, b] : [a]);
+    const reads = ({ op: code, a, b }: Step): number[] =>
+      code === STAT || code === ROW || code === COL ? [] : b >= 0 ? [a, b] : [a];
     this.steps.forEach((step, i) => reads(step).forEach((j) => (last[j] = i)));
     last[result] = this.steps.length;
     const place: number[] = [];
@@ -104,6 +119,13 @@ class Assembly {
       place[i] = free.pop() ?? registers++;
       return [step.op, place[i]!, sources.length > 0 ? place[step.a]! : step.a, step.b >= 0 ? place[step.b]! : 0];
     });
-    return { code, constants: this.steps.map((s) => s.constants), registers, result: place[result]!, operands: this.operands, values: this.values };
+    return {
+      code,
+      constants: this.steps.map((s) => s.constants),
+      registers,
+      result: place[result]!,
+      operands: this.operands,
+      values: this.values,
+    };
   }
 }

@@ -7,14 +7,19 @@ export function resolved(kernel: Kernel, points: Points): Kernel {
   const entry = entryOf(kernel);
   const given: Record<string, Argument> = { ...kernel.given };
   for (const [name, value] of Object.entries(given))
-    if (typeof value === "string") given[name] = value === "median" ? median(points, kernel.name === "Laplacian") : read(entry.auto, points);
-  const parts = Object.entries(kernel.parts).map(([name, part]) => [name, resolved(part, seen(kernel, name, points))] as const);
+    if (typeof value === "string")
+      given[name] = value === "median" ? median(points, kernel.name === "Laplacian") : read(entry.auto, points);
+  const parts = Object.entries(kernel.parts).map(
+    ([name, part]) => [name, resolved(part, seen(kernel, name, points))] as const,
+  );
   return { ...kernel, given, parts: Object.fromEntries(parts) };
 }
 
 function seen(kernel: Kernel, part: string, points: Points): Points {
   if (kernel.by === undefined) return points;
-  const leaf = variantOf(kernel, points.width).program(values(kernel)).stats.find((stat) => stat.kind === part)!;
+  const leaf = variantOf(kernel, points.width)
+    .program(values(kernel))
+    .stats.find((stat) => stat.kind === part)!;
   return leaf.path.reduce((image, map) => image.through({ ...map, by: kernel.by! }), points);
 }
 

@@ -24,7 +24,8 @@ interface Token {
 type Given = readonly Item[];
 type Item = Kernel | number | string | null | Given;
 
-const WORD = /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|("[^"]*"|'[^']*')|(\*\*|[-+*/().,=[\]^]))/y;
+const WORD =
+  /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|("[^"]*"|'[^']*')|(\*\*|[-+*/().,=[\]^]))/y;
 const KINDS = ["number", "name", "string", "sign"] as const;
 const METHODS: Record<string, string> = {
   exp: "Exponential",
@@ -33,7 +34,12 @@ const METHODS: Record<string, string> = {
   on: "On",
   transformed: "Transformed",
 };
-const ELSEWHERE: Record<string, string> = { gaussian: "RBF", squaredexponential: "RBF", poly: "Polynomial", chi2: "ChiSquared" };
+const ELSEWHERE: Record<string, string> = {
+  gaussian: "RBF",
+  squaredexponential: "RBF",
+  poly: "Polynomial",
+  chi2: "ChiSquared",
+};
 const DEPTH = 50; // nested brackets, signs and powers
 const LENGTH = 2000; // characters of a text
 
@@ -46,7 +52,8 @@ function isKernel(item: Item): item is Kernel {
 }
 
 function tokens(text: string): Token[] {
-  if (text.length > LENGTH) throw new KernelError(`the text has ${text.length} characters; at most ${LENGTH} are read.`, LENGTH, LENGTH);
+  if (text.length > LENGTH)
+    throw new KernelError(`the text has ${text.length} characters; at most ${LENGTH} are read.`, LENGTH, LENGTH);
   const out: Token[] = [];
   const stop = text.trimEnd().length;
   WORD.lastIndex = 0;
@@ -83,7 +90,10 @@ class Parser {
       this.fail(`an operator (+ * **) or the end is expected here${hint}.`, this.peek());
     }
     if (isKernel(value)) return value;
-    return this.fail(`this is ${shown(value)}, no kernel${typeof value === "number" ? "; Constant(c) is the constant kernel" : ""}.`, first);
+    return this.fail(
+      `this is ${shown(value)}, no kernel${typeof value === "number" ? "; Constant(c) is the constant kernel" : ""}.`,
+      first,
+    );
   }
 
   // -- tokens ---------------------------------------------------------------------------------------------
@@ -104,7 +114,8 @@ class Parser {
   }
 
   private expect(sign: string, opened: Token): void {
-    if (!this.accept(sign)) this.fail(`'${sign}' is expected here, to close the '${opened.text}' at ${opened.start + 1}.`, this.peek());
+    if (!this.accept(sign))
+      this.fail(`'${sign}' is expected here, to close the '${opened.text}' at ${opened.start + 1}.`, this.peek());
   }
 
   private fail(sentence: string, token: Token): never {
@@ -115,18 +126,21 @@ class Parser {
 
   private sum(): Item {
     let value = this.product();
-    for (let sign = this.accept("+", "-"); sign; sign = this.accept("+", "-")) value = this.combine(sign, value, this.product());
+    for (let sign = this.accept("+", "-"); sign; sign = this.accept("+", "-"))
+      value = this.combine(sign, value, this.product());
     return value;
   }
 
   private product(): Item {
     let value = this.signed();
-    for (let sign = this.accept("*", "/"); sign; sign = this.accept("*", "/")) value = this.combine(sign, value, this.signed());
+    for (let sign = this.accept("*", "/"); sign; sign = this.accept("*", "/"))
+      value = this.combine(sign, value, this.signed());
     return value;
   }
 
   private signed(): Item {
-    if (++this.depth > DEPTH) this.fail(`brackets, signs and powers are nested more than ${DEPTH} deep here; write it flatter.`, this.peek());
+    if (++this.depth > DEPTH)
+      this.fail(`brackets, signs and powers are nested more than ${DEPTH} deep here; write it flatter.`, this.peek());
     const sign = this.accept("-", "+");
     let value = sign === undefined ? this.power() : this.signed();
     if (sign !== undefined) {
@@ -151,11 +165,17 @@ class Parser {
       const name = this.take();
       const rule = METHODS[name.text];
       if (name.kind !== "name" || rule === undefined)
-        this.fail(`one of ${Object.keys(METHODS).map((m) => `.${m}()`).join(", ")} is expected after the dot.`, name);
+        this.fail(
+          `one of ${Object.keys(METHODS)
+            .map((m) => `.${m}()`)
+            .join(", ")} is expected after the dot.`,
+          name,
+        );
       if (!isKernel(value)) this.fail(`.${name.text}() belongs to a kernel; this is ${shown(value)}.`, start);
       const { given } = this.arguments(name);
       const takes = rule === "On" || rule === "Transformed";
-      if (given.length !== Number(takes)) this.fail(`.${name.text}() takes ${takes ? "one list of numbers" : "nothing"}.`, name);
+      if (given.length !== Number(takes))
+        this.fail(`.${name.text}() takes ${takes ? "one list of numbers" : "nothing"}.`, name);
       value = takes ? this.mapped(rule, value, given[0]!, name) : { name: rule, given: {}, parts: { base: value } };
     }
     return value;
@@ -164,9 +184,18 @@ class Parser {
   private mapped(rule: string, base: Kernel, by: Item, name: Token): Kernel {
     const list = typeof by === "number" ? [by] : by;
     const flat = Array.isArray(list) && list.length > 0 && list.every((v) => typeof v === "number");
-    const square = rule === "Transformed" && Array.isArray(list) && list.length > 0 && list.every((row) => Array.isArray(row) && row.length === 2 && row.every((v) => typeof v === "number"));
+    const square =
+      rule === "Transformed" &&
+      Array.isArray(list) &&
+      list.length > 0 &&
+      list.every((row) => Array.isArray(row) && row.length === 2 && row.every((v) => typeof v === "number"));
     if (rule === "On" ? !(flat && list.every((v) => v === 0 || v === 1)) : !(square || (flat && list.length <= 2)))
-      this.fail(rule === "On" ? ".on takes columns of the page's points: 0, 1 or both, as in .on([0])." : ".transformed takes one factor for each feature or a matrix, as in .transformed([0.5, 2.0]).", name);
+      this.fail(
+        rule === "On"
+          ? ".on takes columns of the page's points: 0, 1 or both, as in .on([0])."
+          : ".transformed takes one factor for each feature or a matrix, as in .transformed([0.5, 2.0]).",
+        name,
+      );
     return { name: rule, given: {}, parts: { base }, by: list as readonly number[] };
   }
 
@@ -181,9 +210,14 @@ class Parser {
     if (token.text === "[") return this.items("]", token);
     if (token.text === "(") {
       const inside = this.items(")", token);
-      return inside.length === 1 ? inside[0]! : this.fail("a kernel or a number is expected between these brackets.", token);
+      return inside.length === 1
+        ? inside[0]!
+        : this.fail("a kernel or a number is expected between these brackets.", token);
     }
-    return this.fail(`a kernel or a number is expected where ${token.kind === "end" ? "the text ends" : `'${token.text}' stands`}.`, token);
+    return this.fail(
+      `a kernel or a number is expected where ${token.kind === "end" ? "the text ends" : `'${token.text}' stands`}.`,
+      token,
+    );
   }
 
   private items(close: string, opened: Token): Item[] {
@@ -204,14 +238,21 @@ class Parser {
     const entry = KERNELS[token.text];
     if (entry === undefined) {
       const meant = ELSEWHERE[token.text.toLowerCase().replaceAll("_", "")] ?? closest(token.text);
-      return this.fail(`no kernel of the page is called '${token.text}'${meant ? `; did you mean ${meant}?` : "."}`, token);
+      return this.fail(
+        `no kernel of the page is called '${token.text}'${meant ? `; did you mean ${meant}?` : "."}`,
+        token,
+      );
     }
-    if (this.peek().text === "." && ["from_gamma", "from_sigma2"].includes(this.tokens[this.at + 1]!.text)) return this.maker(token);
-    const { given, named, where } = this.peek().text === "(" ? this.arguments(token) : { given: [], named: {}, where: {} };
+    if (this.peek().text === "." && ["from_gamma", "from_sigma2"].includes(this.tokens[this.at + 1]!.text))
+      return this.maker(token);
+    const { given, named, where } =
+      this.peek().text === "(" ? this.arguments(token) : { given: [], named: {}, where: {} };
     const known = entry.parameters.map((p) => p.name);
-    if (given.length > known.length) this.fail(`${token.text} was given ${given.length} parameters; it has ${known.join(", ") || "none"}.`, token);
+    if (given.length > known.length)
+      this.fail(`${token.text} was given ${given.length} parameters; it has ${known.join(", ") || "none"}.`, token);
     for (const key of Object.keys(named)) {
-      if (!known.includes(key)) this.fail(`'${key}' is no parameter of ${token.text}, which has ${known.join(", ") || "none"}.`, where[key]!);
+      if (!known.includes(key))
+        this.fail(`'${key}' is no parameter of ${token.text}, which has ${known.join(", ") || "none"}.`, where[key]!);
       if (known.indexOf(key) < given.length) this.fail(`'${key}' is given twice.`, where[key]!);
     }
     const made: Record<string, Argument> = {};
@@ -228,20 +269,36 @@ class Parser {
     const { given } = this.arguments(token);
     const [value] = given;
     if (token.text !== "RBF") this.fail(`${token.text} has no ${by}.`, token);
-    if (given.length !== 1 || typeof value !== "number" || !(value > 0)) this.fail(`${by} takes one positive number, as in RBF.${by}(0.5).`, token);
+    if (given.length !== 1 || typeof value !== "number" || !(value > 0))
+      this.fail(`${by} takes one positive number, as in RBF.${by}(0.5).`, token);
     return { name: "RBF", given: { scale: Math.sqrt(by === "from_gamma" ? 0.5 / value : value / 2) }, parts: {} };
   }
 
   private checked(token: Token, p: Parameter, value: Item): Argument {
-    const refuse = (): never => this.fail((p.refused ?? `${p.name} of ${token.text} must be a number; it is {value}.`).replace("{value}", token.text === "Scaled" && Number.isInteger(value) ? `${shown(value)}.0` : shown(value)), token);
+    const refuse = (): never =>
+      this.fail(
+        (p.refused ?? `${p.name} of ${token.text} must be a number; it is {value}.`).replace(
+          "{value}",
+          token.text === "Scaled" && Number.isInteger(value) ? `${shown(value)}.0` : shown(value),
+        ),
+        token,
+      );
     if (typeof value === "string") {
       const rules = p.default === "auto" || p.each ? ["auto", "median"] : p.name === "c2" ? ["auto"] : [];
       return rules.includes(value) && (value === "auto" || p.each) ? value : refuse();
     }
-    if (Array.isArray(value)) return p.each && value.length > 0 && value.length <= 2 && value.every((v) => typeof v === "number" && v > 0) ? (value as number[]) : refuse();
+    if (Array.isArray(value))
+      return p.each && value.length > 0 && value.length <= 2 && value.every((v) => typeof v === "number" && v > 0)
+        ? (value as number[])
+        : refuse();
     if (typeof value !== "number") return refuse();
     if (p.choices.length > 0 && !p.choices.includes(value))
-      this.fail(value > 0 && p.name === "nu" ? `nu of Matern is 0.5, 1.5 or 2.5 on this page, where the kernel has a closed form; the library takes any nu > 0.` : p.refused!.replace("{value}", shown(value)), token);
+      this.fail(
+        value > 0 && p.name === "nu"
+          ? `nu of Matern is 0.5, 1.5 or 2.5 on this page, where the kernel has a closed form; the library takes any nu > 0.`
+          : p.refused!.replace("{value}", shown(value)),
+        token,
+      );
     if (p.whole && !Number.isInteger(value)) refuse();
     if (p.low !== undefined && (value < p.low || (p.open !== undefined && value === p.open))) refuse();
     if (p.high !== undefined && value > p.high) this.fail(p.beyond!.replace("{value}", shown(value)), token);
@@ -276,31 +333,42 @@ class Parser {
 
   private combine(sign: Token, left: Item, right: Item): Item {
     for (const value of [left, right])
-      if (!isKernel(value) && typeof value !== "number") this.fail(`'${sign.text}' joins kernels and numbers; one side is ${shown(value)}.`, sign);
+      if (!isKernel(value) && typeof value !== "number")
+        this.fail(`'${sign.text}' joins kernels and numbers; one side is ${shown(value)}.`, sign);
     if (typeof left === "number" && typeof right === "number") {
-      const made = { "+": left + right, "-": left - right, "*": left * right, "/": left / right, "**": left ** right }[sign.text]!;
+      const made = { "+": left + right, "-": left - right, "*": left * right, "/": left / right, "**": left ** right }[
+        sign.text
+      ]!;
       return Number.isFinite(made) ? made : this.fail(`${left} ${sign.text} ${right} is no finite number.`, sign);
     }
-    const one = (item: Item): Kernel => (isKernel(item) ? item : this.ruled("Constant", { value: item as number }, {}, sign));
+    const one = (item: Item): Kernel =>
+      isKernel(item) ? item : this.ruled("Constant", { value: item as number }, {}, sign);
     switch (sign.text) {
       case "+":
         return { name: "Sum", given: {}, parts: { left: one(left), right: one(right) } };
       case "*":
         if (isKernel(left) && isKernel(right)) return { name: "Product", given: {}, parts: { left, right } };
-        return this.ruled("Scaled", { factor: (isKernel(left) ? right : left) as number }, { base: (isKernel(left) ? left : right) as Kernel }, sign);
+        return this.ruled(
+          "Scaled",
+          { factor: (isKernel(left) ? right : left) as number },
+          { base: (isKernel(left) ? left : right) as Kernel },
+          sign,
+        );
       case "/":
         if (!isKernel(left)) return this.fail(REFUSALS.reciprocal, sign);
         if (isKernel(right) || !((right as number) > 0)) return this.fail(REFUSALS.quotient, sign);
         return this.ruled("Scaled", { factor: 1 / (right as number) }, { base: left }, sign);
       case "**":
-        if (isKernel(right)) return this.fail("a kernel cannot be a power; k.exp() is the exponential of a kernel.", sign);
+        if (isKernel(right))
+          return this.fail("a kernel cannot be a power; k.exp() is the exponential of a kernel.", sign);
         return this.ruled("Power", { power: right as number }, { base: left as Kernel }, sign);
     }
     return this.fail(REFUSALS.difference, sign);
   }
 
   private ruled(name: string, given: Record<string, number>, parts: Record<string, Kernel>, sign: Token): Kernel {
-    for (const p of (KERNELS[name] ?? RULES[name])!.parameters) this.checked({ ...sign, text: name }, p, given[p.name]!);
+    for (const p of (KERNELS[name] ?? RULES[name])!.parameters)
+      this.checked({ ...sign, text: name }, p, given[p.name]!);
     return { name, given, parts };
   }
 }

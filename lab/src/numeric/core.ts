@@ -13,7 +13,18 @@ interface Exports {
   picture(plan: number, constants: number, n: number, m: number, v: number, count: number, out: number): void;
   smo(K: number, n: number, vectors: number, tol: number, steps: number, outcome: number): void;
   factor(K: number, n: number, share: number, L: number): number;
-  newton(L: number, n: number, r: number, y: number, loss: number, C: number, w: number, b: number, f: number, steps: number): number;
+  newton(
+    L: number,
+    n: number,
+    r: number,
+    y: number,
+    loss: number,
+    C: number,
+    w: number,
+    b: number,
+    f: number,
+    steps: number,
+  ): number;
 }
 
 /** Numbers in the module's memory. */
@@ -78,10 +89,14 @@ export class Core {
   matrix(kernel: Kernel, X: Points, Z?: Points): Held {
     const right = Z ?? X;
     const out = this.hold(X.n * right.n);
-    const finite = this.compared(kernel, X, right, (plan, constants) => this.module.matrix(plan, constants, X.n, right.n, out.place, Z ? 0 : 1));
+    const finite = this.compared(kernel, X, right, (plan, constants) =>
+      this.module.matrix(plan, constants, X.n, right.n, out.place, Z ? 0 : 1),
+    );
     if (!finite) {
       out.release();
-      throw new Error(`${text(kernel)} has values that are not finite on these points; a smaller power or factor helps.`);
+      throw new Error(
+        `${text(kernel)} has values that are not finite on these points; a smaller power or factor helps.`,
+      );
     }
     return out;
   }
@@ -96,7 +111,9 @@ export class Core {
   picture(kernel: Kernel, X: Points, Z: Points, v: ArrayLike<number>, count = 1): Float64Array {
     const weights = this.hold(v);
     const out = this.hold(X.n * count);
-    this.compared(kernel, X, Z, (plan, constants) => this.module.picture(plan, constants, X.n, Z.n, weights.place, count, out.place));
+    this.compared(kernel, X, Z, (plan, constants) =>
+      this.module.picture(plan, constants, X.n, Z.n, weights.place, count, out.place),
+    );
     weights.release();
     return taken(out);
   }
@@ -146,11 +163,15 @@ export class Core {
     }
     const d = this.diagonal(kernel!, points);
     if (of === "inverse root") {
-      if (d.some((v) => v < 0)) throw new Error(`${text(kernel!)} cannot be normalized: k(x, x) < 0 at some point, so it is not a kernel.`);
+      if (d.some((v) => v < 0))
+        throw new Error(`${text(kernel!)} cannot be normalized: k(x, x) < 0 at some point, so it is not a kernel.`);
       return d.map((v) => (v > 0 ? 1 / Math.sqrt(v) : 0));
     }
     const top = d.reduce((a, b) => Math.max(a, b), 0);
-    if (top >= 1) throw new Error(`1 / (1 - k) converges only where k(x, x) < 1; here it reaches ${top.toPrecision(4)}. Use (a * k).geometric() with a < ${(1 / top).toPrecision(3)}.`);
+    if (top >= 1)
+      throw new Error(
+        `1 / (1 - k) converges only where k(x, x) < 1; here it reaches ${top.toPrecision(4)}. Use (a * k).geometric() with a < ${(1 / top).toPrecision(3)}.`,
+      );
     return d.map(() => 1);
   }
 
@@ -166,7 +187,13 @@ export class Core {
     const [primal, dual, , , offset, , taken_] = outcome.view as unknown as number[];
     const plus = vectors.view.slice(4 * n, 5 * n);
     const minus = vectors.view.slice(5 * n, 6 * n);
-    const result = { alpha: plus.map((p, i) => p - minus[i]!), primal: primal!, dual: dual!, offset: offset!, steps: taken_! };
+    const result = {
+      alpha: plus.map((p, i) => p - minus[i]!),
+      primal: primal!,
+      dual: dual!,
+      offset: offset!,
+      steps: taken_!,
+    };
     vectors.release();
     outcome.release();
     return result;
@@ -179,7 +206,14 @@ export class Core {
   }
 
   /** Newton steps for a smooth loss, from 0; returns f at the points, the offset and the number of steps. */
-  newton(L: Held, r: number, y: Float64Array, loss: number, C: number, steps: number): { f: Float64Array; offset: number; steps: number } {
+  newton(
+    L: Held,
+    r: number,
+    y: Float64Array,
+    loss: number,
+    C: number,
+    steps: number,
+  ): { f: Float64Array; offset: number; steps: number } {
     const [labels, w, b, f] = [this.hold(y), this.hold(r), this.hold(1), this.hold(y.length)];
     const done = this.module.newton(L.place, y.length, r, labels.place, loss, C, w.place, b.place, f.place, steps);
     const result = { f: f.view.slice(), offset: b.view[0]!, steps: done };

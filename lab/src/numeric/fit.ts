@@ -48,7 +48,16 @@ function byNewton(core: Core, { K, y, loss, C, steps = 100 }: Problem): Fit {
 }
 
 /** The objectives of a primal and of a dual point, from the coefficients and the matrix alone: weak duality as a receipt. */
-function certified(K: Held, y: Float64Array, loss: Loss, C: number, alpha: Float64Array, offset: number, steps: number, method: Fit["method"]): Fit {
+function certified(
+  K: Held,
+  y: Float64Array,
+  loss: Loss,
+  C: number,
+  alpha: Float64Array,
+  offset: number,
+  steps: number,
+  method: Fit["method"],
+): Fit {
   const values = product(K.view, alpha);
   const square = alpha.reduce((sum, a, i) => sum + a * values[i]!, 0);
   let losses = 0;

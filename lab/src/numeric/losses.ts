@@ -51,7 +51,8 @@ export function lossOf(name: LossName, quantile = 0.5): Loss {
         labels: true,
         smooth: 1,
         value: (y, f) => Math.log1p(Math.exp(-Math.abs(y * f))) + Math.max(0, -y * f),
-        derivative: (y, f) => (y * f > 0 ? (-y * Math.exp(-y * f)) / (1 + Math.exp(-y * f)) : -y / (1 + Math.exp(y * f))),
+        derivative: (y, f) =>
+          y * f > 0 ? (-y * Math.exp(-y * f)) / (1 + Math.exp(-y * f)) : -y / (1 + Math.exp(y * f)),
         conjugate: (y, u) => (y * u >= -1 && y * u <= 0 ? xlogx(-y * u) + xlogx(1 + y * u) : Infinity),
       };
     case "squared":
@@ -90,5 +91,10 @@ export function lossOf(name: LossName, quantile = 0.5): Loss {
 /** The dual's box of a piecewise linear loss, for all points. */
 export function boxOf(loss: Loss, y: Float64Array, C: number): Box {
   const bounds = [...y].map((v) => loss.box!(v));
-  return { linear: y.map((v) => -v), upper: bounds.map(([up]) => C * up), lower: bounds.map(([, down]) => C * down), width: new Float64Array(y.length) };
+  return {
+    linear: y.map((v) => -v),
+    upper: bounds.map(([up]) => C * up),
+    lower: bounds.map(([, down]) => C * down),
+    width: new Float64Array(y.length),
+  };
 }

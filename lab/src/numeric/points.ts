@@ -41,7 +41,10 @@ export class Points {
 
   scaled(by: number | readonly number[]): Points {
     const scale = typeof by === "number" ? Array<number>(this.width).fill(by) : by;
-    if (scale.length !== this.width) throw new Error(`a scale for ${scale.length} features meets points with ${this.width}; give one number, or one for each.`);
+    if (scale.length !== this.width)
+      throw new Error(
+        `a scale for ${scale.length} features meets points with ${this.width}; give one number, or one for each.`,
+      );
     return this.each(this.width, (x, out) => x.forEach((v, j) => (out[j] = v / scale[j]!)));
   }
 
@@ -64,18 +67,27 @@ export class Points {
   }
 
   columns(chosen: readonly number[]): Points {
-    if (chosen.some((j) => j >= this.width)) throw new Error(`the points have ${this.width} ${this.width === 1 ? "feature" : "features"}: column ${Math.max(...chosen)} is not among them.`);
+    if (chosen.some((j) => j >= this.width))
+      throw new Error(
+        `the points have ${this.width} ${this.width === 1 ? "feature" : "features"}: column ${Math.max(...chosen)} is not among them.`,
+      );
     return this.each(chosen.length, (x, out) => chosen.forEach((j, k) => (out[k] = x[j]!)));
   }
 
   linear(by: readonly number[] | readonly (readonly number[])[]): Points {
     const rows = by.map((row, i) => (typeof row === "number" ? by.map((_, j) => (i === j ? row : 0)) : row));
-    if (rows[0]!.length !== this.width) throw new Error(`.transformed has a matrix for ${rows[0]!.length} features; the points have ${this.width}.`);
-    return this.each(rows.length, (x, out) => rows.forEach((row, i) => (out[i] = row.reduce((sum, a, j) => sum + a * x[j]!, 0))));
+    if (rows[0]!.length !== this.width)
+      throw new Error(`.transformed has a matrix for ${rows[0]!.length} features; the points have ${this.width}.`);
+    return this.each(rows.length, (x, out) =>
+      rows.forEach((row, i) => (out[i] = row.reduce((sum, a, j) => sum + a * x[j]!, 0))),
+    );
   }
 
   nonNegative(): Points {
-    if (this.data.some((v) => v < 0)) throw new Error("this kernel is positive semidefinite on non-negative features only; some points have negative ones. Shift them, or choose another kernel.");
+    if (this.data.some((v) => v < 0))
+      throw new Error(
+        "this kernel is positive semidefinite on non-negative features only; some points have negative ones. Shift them, or choose another kernel.",
+      );
     return this;
   }
 }

@@ -118,7 +118,8 @@ export class App implements Lab {
     this.view!.shown.update(model, true);
     this.view!.shown.point?.();
     this.plane.draw(true);
-    if (model !== undefined && model.proof.status !== "proven" && model.X.n > 0) this.controls.proof(model.proof, verdict(model));
+    if (model !== undefined && model.proof.status !== "proven" && model.X.n > 0)
+      this.controls.proof(model.proof, verdict(model));
     history.replaceState(null, "", toLink(this.store.state));
     document.body.dataset["settled"] = String(Number(document.body.dataset["settled"] ?? 0) + 1); // for tests
   }
@@ -155,7 +156,18 @@ export class App implements Lab {
     this.view = { name, shown: new VIEWS[name][1](host, this) };
     byId("tabs").replaceChildren(
       ...Object.entries(VIEWS).map(([key, [title]]) =>
-        el("button", { type: "button", role: "tab", id: `tab-${key}`, "aria-controls": "view", "aria-selected": String(key === name), click: () => this.store.set({ view: key as ViewName }) }, title),
+        el(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            id: `tab-${key}`,
+            "aria-controls": "view",
+            "aria-selected": String(key === name),
+            click: () => this.store.set({ view: key as ViewName }),
+          },
+          title,
+        ),
       ),
     );
   }
@@ -163,17 +175,36 @@ export class App implements Lab {
   // -- buttons --------------------------------------------------------------------------------------------
 
   private buttons(): void {
-    const button = (title: string, click: () => void, said = ""): HTMLElement => el("button", { type: "button", click, ...(said ? { title: said } : {}) }, title);
-    byId("presets").append(...Object.values(PRESETS).map(({ title, state }) => button(title, () => this.load(state()))));
+    const button = (title: string, click: () => void, said = ""): HTMLElement =>
+      el("button", { type: "button", click, ...(said ? { title: said } : {}) }, title);
+    byId("presets").append(
+      ...Object.values(PRESETS).map(({ title, state }) => button(title, () => this.load(state()))),
+    );
     byId("lessons").append(
-      ...LESSONS.map(({ title, says, state }) => el("article", {}, el("h3", {}, title), el("p", {}, says), button("Break it", () => {
-        this.load(state());
-        byId("plane").scrollIntoView({ block: "center", behavior: "smooth" });
-      }))),
+      ...LESSONS.map(({ title, says, state }) =>
+        el(
+          "article",
+          {},
+          el("h3", {}, title),
+          el("p", {}, says),
+          button("Break it", () => {
+            this.load(state());
+            byId("plane").scrollIntoView({ block: "center", behavior: "smooth" });
+          }),
+        ),
+      ),
     );
     byId("actions").append(
-      button("Copy link", () => this.copy(location.href.replace(/#.*/, "") + toLink(this.store.state), "The link holds the whole state of the page.")),
-      button("Copy as Python", () => this.model && this.copy(python(this.model), "Python code that fits this machine.")),
+      button("Copy link", () =>
+        this.copy(
+          location.href.replace(/#.*/, "") + toLink(this.store.state),
+          "The link holds the whole state of the page.",
+        ),
+      ),
+      button(
+        "Copy as Python",
+        () => this.model && this.copy(python(this.model), "Python code that fits this machine."),
+      ),
       button("Copy as command", () => this.model && this.copy(command(this.model), "Commands for a shell.")),
       button("Undo", () => this.store.undo(), "Ctrl + Z"),
       button("Light / dark", () => this.turn()),
@@ -195,14 +226,41 @@ export class App implements Lab {
     const host = byId("tools");
     if (host.dataset["task"] === state.task) return;
     host.dataset["task"] = state.task;
-    const brushes: (readonly [Brush, string])[] = state.task === "classes" ? [["0", "● 1"], ["1", "▲ 2"], ["2", "■ 3"], ["erase", "erase"]] : [["0", "● draw"], ["erase", "erase"]];
+    const brushes: (readonly [Brush, string])[] =
+      state.task === "classes"
+        ? [
+            ["0", "● 1"],
+            ["1", "▲ 2"],
+            ["2", "■ 3"],
+            ["erase", "erase"],
+          ]
+        : [
+            ["0", "● draw"],
+            ["erase", "erase"],
+          ];
     this.plane.brush = "0";
     host.replaceChildren(
       choice("brush", brushes, "0", (brush) => (this.plane.brush = brush)),
-      choice("task", [["classes", "classes"], ["values", "regression"]] as const, state.task, (task) => {
-        const { loss } = this.store.state;
-        this.store.set({ task, loss: task === "values" && LABEL_LOSSES.includes(loss) ? "squared" : task === "classes" && !LABEL_LOSSES.includes(loss) ? "hinge" : loss });
-      }),
+      choice(
+        "task",
+        [
+          ["classes", "classes"],
+          ["values", "regression"],
+        ] as const,
+        state.task,
+        (task) => {
+          const { loss } = this.store.state;
+          this.store.set({
+            task,
+            loss:
+              task === "values" && LABEL_LOSSES.includes(loss)
+                ? "squared"
+                : task === "classes" && !LABEL_LOSSES.includes(loss)
+                  ? "hinge"
+                  : loss,
+          });
+        },
+      ),
       el("button", { type: "button", click: () => this.store.set({ points: [] }) }, "clear"),
     );
   }
@@ -231,7 +289,9 @@ export class App implements Lab {
   // -- light and dark -------------------------------------------------------------------------------------
 
   private turn(): void {
-    const dark = getComputedStyle(document.documentElement).colorScheme.includes("dark") && !getComputedStyle(document.documentElement).colorScheme.includes("light");
+    const dark =
+      getComputedStyle(document.documentElement).colorScheme.includes("dark") &&
+      !getComputedStyle(document.documentElement).colorScheme.includes("light");
     const now = document.documentElement.dataset["theme"] ? dark : matchMedia("(prefers-color-scheme: dark)").matches;
     document.documentElement.dataset["theme"] = now ? "light" : "dark";
     this.coloured();

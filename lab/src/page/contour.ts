@@ -1,7 +1,12 @@
 // Level lines of values on a grid, by marching squares.
 
 /** The line f = level on a grid of side + 1 nodes each way, in units of cells; `draw` gets each piece. */
-export function contour(f: ArrayLike<number>, side: number, level: number, draw: (x0: number, y0: number, x1: number, y1: number) => void): void {
+export function contour(
+  f: ArrayLike<number>,
+  side: number,
+  level: number,
+  draw: (x0: number, y0: number, x1: number, y1: number) => void,
+): void {
   const row = side + 1;
   for (let j = 0; j < side; ++j)
     for (let i = 0; i < side; ++i) {

@@ -43,7 +43,11 @@ export class Controls {
   }
 
   private builder(): void {
-    const names = el("select", { "aria-label": "kernel to add" }, ...Object.keys(KERNELS).map((name) => el("option", {}, name)));
+    const names = el(
+      "select",
+      { "aria-label": "kernel to add" },
+      ...Object.keys(KERNELS).map((name) => el("option", {}, name)),
+    );
     names.value = "RBF";
     const about = el("div", { class: "formula" });
     const show = (): void => {
@@ -53,7 +57,8 @@ export class Controls {
     };
     names.addEventListener("change", show);
     show();
-    const one = (): string => `${names.value}(${KERNELS[names.value]!.parameters.some((p) => p.name === "scale") ? "scale=1" : ""})`;
+    const one = (): string =>
+      `${names.value}(${KERNELS[names.value]!.parameters.some((p) => p.name === "scale") ? "scale=1" : ""})`;
     const put = (make: (k: string) => string) => () => {
       let now = "";
       try {
@@ -64,9 +69,20 @@ export class Controls {
       this.lab.store.set({ kernel: text(parse(make(now))) });
     };
     byId("builder").replaceChildren(
-      el("div", { class: "buttons" }, names, el("button", { type: "button", click: put(() => one()) }, "use"), el("button", { type: "button", click: put((k) => `${k} + ${one()}`) }, "k +"), el("button", { type: "button", click: put((k) => `(${k}) * ${one()}`) }, "k ×")),
+      el(
+        "div",
+        { class: "buttons" },
+        names,
+        el("button", { type: "button", click: put(() => one()) }, "use"),
+        el("button", { type: "button", click: put((k) => `${k} + ${one()}`) }, "k +"),
+        el("button", { type: "button", click: put((k) => `(${k}) * ${one()}`) }, "k ×"),
+      ),
       about,
-      el("div", { class: "buttons" }, ...RULES.map(([shown, title, make]) => el("button", { type: "button", title, click: put(make) }, shown))),
+      el(
+        "div",
+        { class: "buttons" },
+        ...RULES.map(([shown, title, make]) => el("button", { type: "button", title, click: put(make) }, shown)),
+      ),
     );
   }
 
@@ -84,7 +100,11 @@ export class Controls {
     const said = error.message;
     if (!(error instanceof KernelError)) return [said];
     const { kernel } = this.lab.store.state;
-    const [before, at, after] = [kernel.slice(0, error.start), kernel.slice(error.start, error.end) || " ", kernel.slice(error.end)];
+    const [before, at, after] = [
+      kernel.slice(0, error.start),
+      kernel.slice(error.start, error.end) || " ",
+      kernel.slice(error.end),
+    ];
     return [el("code", {}, before, el("mark", {}, at), after), el("br"), said];
   }
 
@@ -105,7 +125,10 @@ export class Controls {
 
   private ofKernel(k: Kernel, way: readonly string[], shown: Kernel | undefined): HTMLElement[] {
     const change = (name: string, value: Argument, gesture: boolean): void => {
-      const kernel = replaced(parse(this.lab.store.state.kernel), way, (old) => ({ ...old, given: { ...old.given, [name]: value } }));
+      const kernel = replaced(parse(this.lab.store.state.kernel), way, (old) => ({
+        ...old,
+        given: { ...old.given, [name]: value },
+      }));
       this.lab.store.set({ kernel: text(kernel) }, gesture);
     };
     const out = entryOf(k).parameters.flatMap((p) => {
@@ -114,13 +137,22 @@ export class Controls {
       const title = k.name === "Scaled" ? "factor" : k.name === "Power" ? "power" : `${p.name} of ${k.name}`;
       if (p.choices.length > 0) {
         const options = p.choices.map((v) => [String(v), String(v)] as const);
-        return [el("div", { class: "slider" }, el("span", {}, title), choice(`${way.join("")}${p.name}`, options, String(value), (v) => change(p.name, Number(v), false)))];
+        return [
+          el(
+            "div",
+            { class: "slider" },
+            el("span", {}, title),
+            choice(`${way.join("")}${p.name}`, options, String(value), (v) => change(p.name, Number(v), false)),
+          ),
+        ];
       }
       const range = p.name === "power" ? (k.name === "Power" ? POWER : FRACTION) : RANGES[p.name];
       if (range === undefined) return [];
       const many = Array.isArray(value) ? (value as number[]) : [value as number];
       return many.map((v, i) =>
-        slider(p.name, many.length > 1 ? `${title}, feature ${i}` : title, range, v, (now, gesture) => change(p.name, many.length > 1 ? many.with(i, now) : now, gesture)),
+        slider(p.name, many.length > 1 ? `${title}, feature ${i}` : title, range, v, (now, gesture) =>
+          change(p.name, many.length > 1 ? many.with(i, now) : now, gesture),
+        ),
       );
     });
     return [...out, ...this.factors(k, way)];
@@ -132,7 +164,10 @@ export class Controls {
     if (k.name !== "Transformed" || !Array.isArray(factors) || factors.some((v) => typeof v !== "number")) return [];
     return (factors as number[]).map((v, i) =>
       slider("unit", `factor of feature ${i}`, RANGES["factor"]!, v, (now, gesture) => {
-        const kernel = replaced(parse(this.lab.store.state.kernel), way, (old) => ({ ...old, by: (old.by as number[]).with(i, now) }));
+        const kernel = replaced(parse(this.lab.store.state.kernel), way, (old) => ({
+          ...old,
+          by: (old.by as number[]).with(i, now),
+        }));
         this.lab.store.set({ kernel: text(kernel) }, gesture);
       }),
     );
@@ -141,15 +176,31 @@ export class Controls {
   private losses(): void {
     const { store } = this.lab;
     const { state } = store;
-    const dragged = document.activeElement?.closest("#loss input[type=range]") !== null && document.activeElement !== null && this.lossHost.dataset["shape"] === state.loss + state.task;
+    const dragged =
+      document.activeElement?.closest("#loss input[type=range]") !== null &&
+      document.activeElement !== null &&
+      this.lossHost.dataset["shape"] === state.loss + state.task;
     if (dragged) return;
     this.lossHost.dataset["shape"] = state.loss + state.task;
     const usable = state.task === "values" ? LOSSES.filter((l) => !LABEL_LOSSES.includes(l)) : LOSSES;
     this.lossHost.replaceChildren(
-      choice("loss", usable.map((name) => [name, lossOf(name).title] as const), state.loss, (loss) => store.set({ loss })),
+      choice(
+        "loss",
+        usable.map((name) => [name, lossOf(name).title] as const),
+        state.loss,
+        (loss) => store.set({ loss }),
+      ),
       lossCurve(state.loss, state.quantile, state.task === "classes"),
-      slider("C", "C, the price of a loss", { low: PRICES[0], high: PRICES[1], log: true }, state.C, (C, gesture) => store.set({ C }, gesture)),
-      ...(state.loss === "pinball" ? [slider("quantile", "quantile", { low: 0.02, high: 0.98 }, state.quantile, (quantile, gesture) => store.set({ quantile }, gesture))] : []),
+      slider("C", "C, the price of a loss", { low: PRICES[0], high: PRICES[1], log: true }, state.C, (C, gesture) =>
+        store.set({ C }, gesture),
+      ),
+      ...(state.loss === "pinball"
+        ? [
+            slider("quantile", "quantile", { low: 0.02, high: 0.98 }, state.quantile, (quantile, gesture) =>
+              store.set({ quantile }, gesture),
+            ),
+          ]
+        : []),
     );
   }
 
@@ -157,7 +208,21 @@ export class Controls {
   proof(proof: Proof | undefined, verdict: string): void {
     const said = { proven: "proven", unproven: "not proven", refuted: "refuted" };
     byId("proof").replaceChildren(
-      ...(proof ? [el("p", { class: `status ${proof.status}` }, el("b", {}, said[proof.status]), proof.status === "proven" ? " positive semidefinite on every set of points" : verdict ? ` ${verdict}` : ""), tree(proof)] : []),
+      ...(proof
+        ? [
+            el(
+              "p",
+              { class: `status ${proof.status}` },
+              el("b", {}, said[proof.status]),
+              proof.status === "proven"
+                ? " positive semidefinite on every set of points"
+                : verdict
+                  ? ` ${verdict}`
+                  : "",
+            ),
+            tree(proof),
+          ]
+        : []),
     );
   }
 }
@@ -167,7 +232,13 @@ function at(kernel: Kernel, way: readonly string[]): Kernel | undefined {
 }
 
 function tree(proof: Proof): HTMLElement {
-  return el("details", { open: true, class: proof.status }, el("summary", {}, el("code", {}, proof.claim)), el("p", {}, el("b", {}, `${proof.rule}: `), proof.reason), ...proof.parts.map(tree));
+  return el(
+    "details",
+    { open: true, class: proof.status },
+    el("summary", {}, el("code", {}, proof.claim)),
+    el("p", {}, el("b", {}, `${proof.rule}: `), proof.reason),
+    ...proof.parts.map(tree),
+  );
 }
 
 /** The loss as a function of the margin y f, or of the error f - y. */
@@ -177,9 +248,19 @@ function lossCurve(name: Parameters<typeof lossOf>[0], quantile: number, labels:
   const x = (v: number): number => ((v - low) / (high - low)) * 200;
   const y = (v: number): number => 58 - (Math.min(v, top * 2) / top) * 52;
   const line = Array.from({ length: 101 }, (_, i) => low + ((high - low) * i) / 100)
-    .map((v) => `${digits(x(v), 5)},${digits(y(loss.labels || labels ? loss.value(1, v) : loss.value(0, v)), 5)}`.replaceAll("−", "-"))
+    .map((v) =>
+      `${digits(x(v), 5)},${digits(y(loss.labels || labels ? loss.value(1, v) : loss.value(0, v)), 5)}`.replaceAll(
+        "−",
+        "-",
+      ),
+    )
     .join(" ");
-  const ticks = [-2, -1, 0, 1, 2].map((v) => `<text x="${x(v)}" y="70" text-anchor="middle">${String(v).replace("-", "−")}</text><line x1="${x(v)}" x2="${x(v)}" y1="58" y2="61"/>`).join("");
+  const ticks = [-2, -1, 0, 1, 2]
+    .map(
+      (v) =>
+        `<text x="${x(v)}" y="70" text-anchor="middle">${String(v).replace("-", "−")}</text><line x1="${x(v)}" x2="${x(v)}" y1="58" y2="61"/>`,
+    )
+    .join("");
   const host = el("div", { class: "losscurve" });
   host.innerHTML = `<svg viewBox="0 0 200 74" role="img" aria-label="the loss as a function of ${labels ? "y f" : "f − y"}"><line x1="0" x2="200" y1="58" y2="58"/><line x1="${x(labels ? 1 : 0)}" x2="${x(labels ? 1 : 0)}" y1="2" y2="58" class="dash"/>${ticks}<polyline points="${line}"/><text x="199" y="52" text-anchor="end">${labels ? "y f" : "f − y"}</text></svg>`;
   return host;

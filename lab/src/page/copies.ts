@@ -3,7 +3,12 @@ import { text } from "../kernels/kernel.ts";
 import { LABEL_LOSSES } from "./link.ts";
 import type { Model } from "./model.ts";
 
-const LOSSES: Record<string, string> = { squared_hinge: "SquaredHinge()", logistic: "Logistic()", squared: "Squared()", absolute: "Absolute()" };
+const LOSSES: Record<string, string> = {
+  squared_hinge: "SquaredHinge()",
+  logistic: "Logistic()",
+  squared: "Squared()",
+  absolute: "Absolute()",
+};
 
 /** A program that fits the very machine of the page. */
 export function python({ state, kernel }: Model): string {
@@ -15,7 +20,10 @@ export function python({ state, kernel }: Model): string {
   const code = text(kernel);
   const names = [...new Set(code.match(/[A-Z]\w+/g))].join(", ");
   const loss = LOSSES[state.loss] ?? `Pinball(${state.quantile})`;
-  const model = state.loss === "hinge" ? `SVC(C=${state.C}, kernel=kernel, tol=1e-7)` : `KernelMachine(kernel, loss=${loss}, penalty=${1 / state.C}, tol=1e-7)`;
+  const model =
+    state.loss === "hinge"
+      ? `SVC(C=${state.C}, kernel=kernel, tol=1e-7)`
+      : `KernelMachine(kernel, loss=${loss}, penalty=${1 / state.C}, tol=1e-7)`;
   return [
     "import numpy as np",
     `from mercer import ${names}, ${state.loss === "hinge" ? "SVC" : "KernelMachine"}`,
@@ -35,5 +43,12 @@ export function command({ state, kernel }: Model): string {
   const head = state.task === "classes" ? "x1,x2,class" : "x,y";
   const rows = state.points.map((p) => (state.task === "classes" ? `${p.x},${p.y},${"abc"[p.c]}` : `${p.x},${p.y}`));
   const target = state.task === "classes" ? "class" : "y";
-  return [`cat > points.csv <<'END'`, head, ...rows, "END", `mercer fit points.csv --target ${target} --kernel '${text(kernel)}' --report report.html`, `mercer check '${text(kernel)}' points.csv --drop ${target}`].join("\n");
+  return [
+    `cat > points.csv <<'END'`,
+    head,
+    ...rows,
+    "END",
+    `mercer fit points.csv --target ${target} --kernel '${text(kernel)}' --report report.html`,
+    `mercer check '${text(kernel)}' points.csv --drop ${target}`,
+  ].join("\n");
 }

@@ -13,12 +13,20 @@ function filled<E extends Element>(element: E, attributes: Attributes, children:
 }
 
 /** An element; attributes that are functions listen to the event of their name. */
-export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   return filled(document.createElement(tag), attributes, children);
 }
 
 /** An element of a drawing. */
-export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
@@ -48,7 +56,13 @@ export interface SliderRange {
 }
 
 /** A slider with its name and its value; a drag is one gesture. */
-export function slider(name: string, title: string, range: SliderRange, value: number, change: (value: number, gesture: boolean) => void): HTMLElement {
+export function slider(
+  name: string,
+  title: string,
+  range: SliderRange,
+  value: number,
+  change: (value: number, gesture: boolean) => void,
+): HTMLElement {
   const to = (v: number): number => (range.log ? Math.log10(v) : v);
   const from = (v: number): number => (range.whole ? Math.round(v) : Number((range.log ? 10 ** v : v).toPrecision(3)));
   const shown = el("output", {}, digits(value));
@@ -76,7 +90,12 @@ export function slider(name: string, title: string, range: SliderRange, value: n
 }
 
 /** A row of choices, of which one is taken. */
-export function choice<T extends string>(name: string, options: readonly (readonly [T, string])[], taken: T, change: (value: T) => void): HTMLElement {
+export function choice<T extends string>(
+  name: string,
+  options: readonly (readonly [T, string])[],
+  taken: T,
+  change: (value: T) => void,
+): HTMLElement {
   const buttons = options.map(([value, title]) => {
     const input = el("input", { type: "radio", name, value, change: () => change(value) });
     input.checked = value === taken;

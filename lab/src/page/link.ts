@@ -10,7 +10,13 @@ export const LOSSES: readonly LossName[] = ["hinge", "squared_hinge", "logistic"
 export const LABEL_LOSSES: readonly LossName[] = ["hinge", "squared_hinge", "logistic"];
 
 export function toLink(state: State): string {
-  const out = new URLSearchParams({ kernel: state.kernel, loss: state.loss, C: String(state.C), task: state.task, view: state.view });
+  const out = new URLSearchParams({
+    kernel: state.kernel,
+    loss: state.loss,
+    C: String(state.C),
+    task: state.task,
+    view: state.view,
+  });
   if (state.loss === "pinball") out.set("quantile", String(state.quantile));
   const two = (v: number): string => {
     const whole = Math.round(v / UNIT) + MIDDLE;
@@ -25,17 +31,22 @@ export function fromLink(hash: string, usual: State): State {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const known = <T extends string>(name: string, of: readonly T[], otherwise: T): T => {
     const value = given.get(name) ?? otherwise;
-    if (!of.includes(value as T)) throw new Error(`${name} is ${of.join(", ")} in a link; this one says '${value.slice(0, 40)}'.`);
+    if (!of.includes(value as T))
+      throw new Error(`${name} is ${of.join(", ")} in a link; this one says '${value.slice(0, 40)}'.`);
     return value as T;
   };
   const number = (name: string, low: number, high: number, otherwise: number): number => {
     const value = given.has(name) ? Number(given.get(name)) : otherwise;
-    if (!(value >= low && value <= high)) throw new Error(`${name} is a number from ${low} to ${high} in a link; this one says '${given.get(name)?.slice(0, 40)}'.`);
+    if (!(value >= low && value <= high))
+      throw new Error(
+        `${name} is a number from ${low} to ${high} in a link; this one says '${given.get(name)?.slice(0, 40)}'.`,
+      );
     return value;
   };
   const task = known("task", ["classes", "values"] as const, "classes");
   const loss = known("loss", LOSSES, task === "classes" ? "hinge" : "squared");
-  if (task === "values" && LABEL_LOSSES.includes(loss)) throw new Error(`the loss ${loss} is for classes; this link has values to predict.`);
+  if (task === "values" && LABEL_LOSSES.includes(loss))
+    throw new Error(`the loss ${loss} is for classes; this link has values to predict.`);
   const kernel = given.get("kernel") ?? usual.kernel;
   parse(kernel);
   return {
@@ -50,11 +61,24 @@ export function fromLink(hash: string, usual: State): State {
 }
 
 function points(text: string): Point[] {
-  if (text.length % 5 || text.length > 5 * MOST) throw new Error(`the points of a link are groups of five characters, at most ${MOST}; this one has ${text.length} characters.`);
+  if (text.length % 5 || text.length > 5 * MOST)
+    throw new Error(
+      `the points of a link are groups of five characters, at most ${MOST}; this one has ${text.length} characters.`,
+    );
   return Array.from({ length: text.length / 5 }, (_, i) => {
-    const [a, b, c, d, kind] = [...text.slice(5 * i, 5 * i + 5)].map((digit) => DIGITS.indexOf(digit)) as [number, number, number, number, number];
-    const [x, y] = [64 * a + b - MIDDLE, 64 * c + d - MIDDLE].map((v) => Number((v * UNIT).toFixed(3))) as [number, number];
-    if (Math.min(a, b, c, d, kind) < 0 || kind > 2 || Math.max(Math.abs(x), Math.abs(y)) > EDGE) throw new Error(`point ${i + 1} of the link is none: '${text.slice(5 * i, 5 * i + 5)}'.`);
+    const [a, b, c, d, kind] = [...text.slice(5 * i, 5 * i + 5)].map((digit) => DIGITS.indexOf(digit)) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const [x, y] = [64 * a + b - MIDDLE, 64 * c + d - MIDDLE].map((v) => Number((v * UNIT).toFixed(3))) as [
+      number,
+      number,
+    ];
+    if (Math.min(a, b, c, d, kind) < 0 || kind > 2 || Math.max(Math.abs(x), Math.abs(y)) > EDGE)
+      throw new Error(`point ${i + 1} of the link is none: '${text.slice(5 * i, 5 * i + 5)}'.`);
     return { x, y, c: kind };
   });
 }

@@ -33,15 +33,28 @@ export type Fitted = Pick<Model, "kernel" | "X" | "machines">;
 export const widthOf = (state: State): number => (state.task === "classes" ? 2 : 1);
 
 export function pointsOf(state: State): Points {
-  return Points.of(state.points.map((p) => [p.x, p.y]), widthOf(state));
+  return Points.of(
+    state.points.map((p) => [p.x, p.y]),
+    widthOf(state),
+  );
 }
 
 /** The problems of a state, each with its rows; the matrix of a pair is held until the next one is asked for. */
-export function* problems(core: Core, state: State, kernel: Kernel, X: Points, K: Held): Generator<{ pair: Machine["pair"]; rows: readonly number[]; problem: Problem }> {
+export function* problems(
+  core: Core,
+  state: State,
+  kernel: Kernel,
+  X: Points,
+  K: Held,
+): Generator<{ pair: Machine["pair"]; rows: readonly number[]; problem: Problem }> {
   const loss = lossOf(state.loss, state.quantile);
   const all = state.points.map((_, i) => i);
   if (state.task === "values") {
-    yield { pair: undefined, rows: all, problem: { K, y: Float64Array.from(state.points, (p) => p.y), loss, C: state.C } };
+    yield {
+      pair: undefined,
+      rows: all,
+      problem: { K, y: Float64Array.from(state.points, (p) => p.y), loss, C: state.C },
+    };
     return;
   }
   const classes = classesOf(state.points);
@@ -49,15 +62,27 @@ export function* problems(core: Core, state: State, kernel: Kernel, X: Points, K
     for (const b of classes.slice(i + 1)) {
       const rows = classes.length === 2 ? all : all.filter((r) => [a, b].includes(state.points[r]!.c));
       const own = classes.length === 2 ? K : core.matrix(kernel, X.take(rows));
-      yield { pair: [a, b], rows, problem: { K: own, y: Float64Array.from(rows, (r) => (state.points[r]!.c === a ? -1 : 1)), loss, C: state.C } };
+      yield {
+        pair: [a, b],
+        rows,
+        problem: { K: own, y: Float64Array.from(rows, (r) => (state.points[r]!.c === a ? -1 : 1)), loss, C: state.C },
+      };
       if (own !== K) own.release();
     }
 }
 
 /** The machines of a state on a matrix, to a tolerance. */
-export function machines(core: Core, state: State, kernel: Kernel, X: Points, K: Held, limits: Pick<Problem, "tol" | "steps"> = {}): Machine[] {
+export function machines(
+  core: Core,
+  state: State,
+  kernel: Kernel,
+  X: Points,
+  K: Held,
+  limits: Pick<Problem, "tol" | "steps"> = {},
+): Machine[] {
   const out: Machine[] = [];
-  for (const { pair, rows, problem } of problems(core, state, kernel, X, K)) out.push({ pair, rows, y: problem.y, fit: fit(core, { ...problem, ...limits }) });
+  for (const { pair, rows, problem } of problems(core, state, kernel, X, K))
+    out.push({ pair, rows, y: problem.y, fit: fit(core, { ...problem, ...limits }) });
   return out;
 }
 
@@ -79,10 +104,17 @@ export function solved(core: Core, state: State, limits?: Pick<Problem, "tol" | 
 export function valuesAt(core: Core, model: Fitted, at: Points): Float64Array {
   const count = model.machines.length;
   const weights = new Float64Array(model.X.n * count);
-  model.machines.forEach(({ rows, fit: { alpha } }, k) => rows.forEach((row, i) => (weights[row * count + k] = alpha[i]!)));
-  const support = [...Array(model.X.n).keys()].filter((row) => model.machines.some((_, k) => weights[row * count + k] !== 0));
+  model.machines.forEach(({ rows, fit: { alpha } }, k) =>
+    rows.forEach((row, i) => (weights[row * count + k] = alpha[i]!)),
+  );
+  const support = [...Array(model.X.n).keys()].filter((row) =>
+    model.machines.some((_, k) => weights[row * count + k] !== 0),
+  );
   const chosen = Float64Array.from(support.flatMap((row) => [...weights.subarray(row * count, (row + 1) * count)]));
-  const out = support.length > 0 ? core.picture(model.kernel, at, model.X.take(support), chosen, count) : new Float64Array(at.n * count);
+  const out =
+    support.length > 0
+      ? core.picture(model.kernel, at, model.X.take(support), chosen, count)
+      : new Float64Array(at.n * count);
   for (let i = 0; i < out.length; ++i) out[i]! += model.machines[i % count]!.fit.offset;
   return out;
 }
@@ -121,7 +153,12 @@ export function account(model: Model): Account {
     dual,
     gap: size > 0 ? (primal - dual) / size : 0,
     square: total((f) => f.square),
-    norm: Math.sqrt(Math.max(0, total((f) => f.square))),
+    norm: Math.sqrt(
+      Math.max(
+        0,
+        total((f) => f.square),
+      ),
+    ),
     support: touched.size,
     steps: total((f) => f.steps),
     wrong: model.state.task === "classes" ? wrong(model) : 0,
@@ -135,7 +172,9 @@ function wrong(model: Model): number {
   }
   const inside = model.machines.map(({ rows, fit: { values } }) => new Map(rows.map((row, i) => [row, values[i]!])));
   return model.state.points.reduce((sum, { c }, row) => {
-    const right = model.machines.every(({ pair }, k) => !pair!.includes(c) || (inside[k]!.get(row)! >= 0 ? pair![1] : pair![0]) === c);
+    const right = model.machines.every(
+      ({ pair }, k) => !pair!.includes(c) || (inside[k]!.get(row)! >= 0 ? pair![1] : pair![0]) === c,
+    );
     return sum + Number(!right);
   }, 0);
 }

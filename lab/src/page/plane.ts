@@ -30,7 +30,8 @@ export class Plane {
     }).observe(this.canvas);
     this.canvas.addEventListener("pointerdown", (e) => this.down(e));
     this.canvas.addEventListener("pointermove", (e) => this.move(e));
-    for (const end of ["pointerup", "pointercancel"] as const) this.canvas.addEventListener(end, () => (this.held = undefined));
+    for (const end of ["pointerup", "pointercancel"] as const)
+      this.canvas.addEventListener(end, () => (this.held = undefined));
     this.canvas.addEventListener("pointerleave", () => lab.mark([]));
     this.canvas.addEventListener("contextmenu", (e) => e.preventDefault());
     this.canvas.addEventListener("keydown", (e) => this.key(e));
@@ -116,13 +117,21 @@ export class Plane {
 
   /** Arrows move a cross, Enter draws a point there, M moves the nearest point along, Delete deletes it. */
   private key(e: KeyboardEvent): void {
-    const moves: Record<string, readonly [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const moves: Record<string, readonly [number, number]> = {
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, 1],
+      ArrowDown: [0, -1],
+    };
     const by = moves[e.key];
     const [x, y] = this.cursor ?? [0, 0];
     const near = this.nearest(x, y, 20);
     if (by !== undefined) {
       const step = e.shiftKey ? 5 * STEP : STEP;
-      const next = [x + step * by[0], y + step * by[1]].map((v) => Math.max(-EDGE, Math.min(EDGE, v))) as [number, number];
+      const next = [x + step * by[0], y + step * by[1]].map((v) => Math.max(-EDGE, Math.min(EDGE, v))) as [
+        number,
+        number,
+      ];
       if (this.held !== undefined) this.shift(this.held, ...next, true);
       this.cursor = next;
       const hit = this.nearest(...next, 20);
@@ -151,7 +160,8 @@ export class Plane {
     const n = lab.store.state.points.length;
     const side = settled ? (n > 400 ? 80 : FINE) : n > 400 ? 40 : FAST;
     const task = lab.store.state.task;
-    if (task === "classes" && model !== undefined && (model.machines.length > 0 || lab.instead)) this.zones(model, side);
+    if (task === "classes" && model !== undefined && (model.machines.length > 0 || lab.instead))
+      this.zones(model, side);
     this.axes();
     if (task === "values" && model !== undefined) this.curve(model);
     this.points(model);
@@ -162,7 +172,9 @@ export class Plane {
     if (this.nodes?.side === side && this.nodes.width === width) return this.nodes.at;
     const rows: number[][] = [];
     if (width === 1) for (let i = 0; i <= side; ++i) rows.push([-EDGE + (2 * EDGE * i) / side]);
-    else for (let j = 0; j <= side; ++j) for (let i = 0; i <= side; ++i) rows.push([-EDGE + (2 * EDGE * i) / side, EDGE - (2 * EDGE * j) / side]);
+    else
+      for (let j = 0; j <= side; ++j)
+        for (let i = 0; i <= side; ++i) rows.push([-EDGE + (2 * EDGE * i) / side, EDGE - (2 * EDGE * j) / side]);
     this.nodes = { side, width, at: Points.of(rows, width) };
     return this.nodes.at;
   }
@@ -180,11 +192,22 @@ export class Plane {
     if (count !== 1) return;
     const ink = lab.colour("ink");
     this.level(f, side, 0, css(ink), 2);
-    for (const [level, c] of [[-1, pair[0]], [1, pair[1]]] as const) this.level(f, side, level, css(lab.colour(`c${c}`), 0.9), 1.2);
+    for (const [level, c] of [
+      [-1, pair[0]],
+      [1, pair[1]],
+    ] as const)
+      this.level(f, side, level, css(lab.colour(`c${c}`), 0.9), 1.2);
     if (lab.beside) this.level(lab.beside(at.data, 2), side, 0, css(lab.colour("accent")), 2, [5, 4]);
   }
 
-  private level(f: ArrayLike<number>, side: number, level: number, style: string, width: number, dash: number[] = []): void {
+  private level(
+    f: ArrayLike<number>,
+    side: number,
+    level: number,
+    style: string,
+    width: number,
+    dash: number[] = [],
+  ): void {
     const g = this.context;
     const cell = this.size / side;
     g.beginPath();
@@ -280,7 +303,8 @@ export class Plane {
     const at = this.grid(CURVE, 1);
     const line = (f: ArrayLike<number>, style: string, dash: number[] = []): void => {
       g.beginPath();
-      for (let i = 0; i <= CURVE; ++i) g.lineTo(...this.place({ x: at.data[i]!, y: Math.max(-99, Math.min(99, f[i]!)) }));
+      for (let i = 0; i <= CURVE; ++i)
+        g.lineTo(...this.place({ x: at.data[i]!, y: Math.max(-99, Math.min(99, f[i]!)) }));
       g.strokeStyle = style;
       g.lineWidth = 2.4;
       g.lineJoin = "round";
@@ -311,7 +335,9 @@ export class Plane {
     const { points, C } = lab.store.state;
     const r = points.length > 400 ? 3 : points.length > 150 ? 4 : 5;
     const weight = new Map<number, number>();
-    if (!lab.instead) for (const { rows, fit } of model?.machines ?? []) rows.forEach((row, i) => weight.set(row, Math.max(weight.get(row) ?? 0, Math.abs(fit.alpha[i]!) / C)));
+    if (!lab.instead)
+      for (const { rows, fit } of model?.machines ?? [])
+        rows.forEach((row, i) => weight.set(row, Math.max(weight.get(row) ?? 0, Math.abs(fit.alpha[i]!) / C)));
     const rings = [...weight.values()].some((w) => w === 0); // where all carry it, a ring would say nothing
     points.forEach((p, i) => {
       const [x, y] = this.place(p);
@@ -365,4 +391,3 @@ function shape(g: CanvasRenderingContext2D, x: number, y: number, r: number, { c
     g.closePath();
   } else g.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
 }
-

@@ -52,7 +52,9 @@ function flowers(): Point[] {
   return FLOWERS.map((row, i) => snapped(lengths[i]!, widths[i]!, row[2]!));
 }
 
-const classes = (points: () => Point[], kernel: string, C: number): (() => Partial<State>) => () => ({ task: "classes", loss: "hinge", points: points(), kernel, C });
+const classes =
+  (points: () => Point[], kernel: string, C: number): (() => Partial<State>) =>
+  () => ({ task: "classes", loss: "hinge", points: points(), kernel, C });
 
 export const PRESETS: Record<string, Preset> = {
   rings: { title: "Rings", state: classes(() => drawn(80, 1, rings), "RBF(scale=1)", 1) },

@@ -22,10 +22,17 @@ export class Chart {
     this.root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": label });
     for (const v of ticks(up)) {
       const y = this.y(v);
-      this.root.append(svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y, class: "grid" }), svg("text", { x: LEFT - 5, y: y + 3.5, "text-anchor": "end" }, digits(v, 3)));
+      this.root.append(
+        svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y, class: "grid" }),
+        svg("text", { x: LEFT - 5, y: y + 3.5, "text-anchor": "end" }, digits(v, 3)),
+      );
     }
-    for (const v of ticks(across)) this.root.append(svg("text", { x: this.x(v), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, digits(v, 3)));
-    if (across.title) this.root.append(svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 3, "text-anchor": "end", class: "title" }, across.title));
+    for (const v of ticks(across))
+      this.root.append(svg("text", { x: this.x(v), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, digits(v, 3)));
+    if (across.title)
+      this.root.append(
+        svg("text", { x: WIDTH - RIGHT, y: HEIGHT - 3, "text-anchor": "end", class: "title" }, across.title),
+      );
     if (up.title) this.root.append(svg("text", { x: LEFT + 4, y: TOP + 4, class: "title" }, up.title));
   }
 
@@ -38,7 +45,12 @@ export class Chart {
   }
 
   line(points: readonly (readonly [number, number])[], kind: string): this {
-    this.root.append(svg("polyline", { points: points.map(([x, y]) => `${this.x(x).toFixed(1)},${this.y(y).toFixed(1)}`).join(" "), class: kind }));
+    this.root.append(
+      svg("polyline", {
+        points: points.map(([x, y]) => `${this.x(x).toFixed(1)},${this.y(y).toFixed(1)}`).join(" "),
+        class: kind,
+      }),
+    );
     return this;
   }
 
@@ -50,7 +62,13 @@ export class Chart {
   /** A bar from a base to a value, which tells when it is pointed at. */
   bar(from: number, to: number, base: number, value: number, kind: string, over?: (inside: boolean) => void): this {
     const [x0, x1, y0, y1] = [this.x(from), this.x(to), this.y(base), this.y(value)];
-    const bar = svg("rect", { x: x0, width: Math.max(0.4, x1 - x0), y: Math.min(y0, y1), height: Math.max(0.6, Math.abs(y1 - y0)), class: kind });
+    const bar = svg("rect", {
+      x: x0,
+      width: Math.max(0.4, x1 - x0),
+      y: Math.min(y0, y1),
+      height: Math.max(0.6, Math.abs(y1 - y0)),
+      class: kind,
+    });
     if (over) {
       bar.addEventListener("pointerenter", () => over(true));
       bar.addEventListener("pointerleave", () => over(false));
@@ -76,5 +94,7 @@ function ticks({ low, high, log }: Axis): number[] {
   const size = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((f) => f * size).find((s) => s >= rough)!;
   const first = Math.ceil(low / step - 1e-9);
-  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(6)));
+  return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) =>
+    Number(((first + i) * step).toPrecision(6)),
+  );
 }

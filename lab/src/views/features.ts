@@ -42,12 +42,22 @@ export class FeaturesView implements View {
     private readonly lab: Lab,
   ) {
     host.append(
-      el("p", { class: "quiet" }, "Bochner: k(x − z) is the mean of cos w·(x − z) over a law of frequencies. D of them, drawn once, give features whose inner product is near k. The violet line is the answer of the same machine on them; the other one is exact."),
-      slider("D", "D, the number of random features", { low: 1, high: MOST, log: true, whole: true }, this.count, (value) => {
-        this.count = value;
-        this.update(lab.model, true);
-        lab.redraw();
-      }),
+      el(
+        "p",
+        { class: "quiet" },
+        "Bochner: k(x − z) is the mean of cos w·(x − z) over a law of frequencies. D of them, drawn once, give features whose inner product is near k. The violet line is the answer of the same machine on them; the other one is exact.",
+      ),
+      slider(
+        "D",
+        "D, the number of random features",
+        { low: 1, high: MOST, log: true, whole: true },
+        this.count,
+        (value) => {
+          this.count = value;
+          this.update(lab.model, true);
+          lab.redraw();
+        },
+      ),
       this.said,
     );
   }
@@ -108,7 +118,9 @@ export class FeaturesView implements View {
         view[i * n + j] = view[j * n + i] = sum;
       }
     const exact = model.K.view;
-    const error = Math.sqrt(view.reduce((sum, v, i) => sum + (v - exact[i]!) ** 2, 0) / exact.reduce((sum, v) => sum + v * v, 0));
+    const error = Math.sqrt(
+      view.reduce((sum, v, i) => sum + (v - exact[i]!) ** 2, 0) / exact.reduce((sum, v) => sum + v * v, 0),
+    );
     const [first] = problems(core, model.state, model.kernel, model.X, model.K);
     const done = fit(core, { ...first!.problem, K: near, tol: 1e-4 });
     near.release();
@@ -116,7 +128,9 @@ export class FeaturesView implements View {
     done.alpha.forEach((a, i) => a !== 0 && w.forEach((_, k) => (w[k]! += a * own[i * D + k]!)));
     this.lab.beside = (nodes) => {
       const at = features(nodes);
-      return Float64Array.from({ length: at.length / D }, (_, i) => w.reduce((sum, v, k) => sum + v * at[i * D + k]!, done.offset));
+      return Float64Array.from({ length: at.length / D }, (_, i) =>
+        w.reduce((sum, v, k) => sum + v * at[i * D + k]!, done.offset),
+      );
     };
     const values = model.machines[0]!.fit.values;
     const apart = done.values.reduce((most, v, i) => Math.max(most, Math.abs(v - values[i]!)), 0);

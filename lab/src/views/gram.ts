@@ -10,7 +10,10 @@ const MOVING = 400; // points up to which the picture follows what moves
 const FLOOR = 1e-12; // of the largest eigenvalue: the chart ends there
 
 export class GramView implements View {
-  private readonly canvas = el("canvas", { class: "square", "aria-label": "the Gram matrix: point at a cell to see its two points" });
+  private readonly canvas = el("canvas", {
+    class: "square",
+    "aria-label": "the Gram matrix: point at a cell to see its two points",
+  });
   private readonly said = el("p", { class: "quiet" });
   private readonly chart = el("div");
   private order: number[] = [];
@@ -24,13 +27,24 @@ export class GramView implements View {
       lab.mark([]);
       this.caption(lab.model);
     });
-    host.append(el("p", { class: "quiet" }, "k(xᵢ, xⱼ) for all pairs, the points in the order of their classes. Point at a cell: its two points light up on the plane."), this.canvas, this.said, this.chart);
+    host.append(
+      el(
+        "p",
+        { class: "quiet" },
+        "k(xᵢ, xⱼ) for all pairs, the points in the order of their classes. Point at a cell: its two points light up on the plane.",
+      ),
+      this.canvas,
+      this.said,
+      this.chart,
+    );
   }
 
   update(model: Model | undefined, settled: boolean): void {
     if (model === undefined) return;
     const { points, task } = model.state;
-    this.order = points.map((_, i) => i).sort((a, b) => (task === "classes" ? points[a]!.c - points[b]!.c : points[a]!.x - points[b]!.x) || a - b);
+    this.order = points
+      .map((_, i) => i)
+      .sort((a, b) => (task === "classes" ? points[a]!.c - points[b]!.c : points[a]!.x - points[b]!.x) || a - b);
     if (!settled && model.X.n > MOVING) return;
     this.paint(model);
     this.caption(model);
@@ -61,7 +75,9 @@ export class GramView implements View {
     const n = this.order.length;
     if (model === undefined || n === 0) return;
     const box = this.canvas.getBoundingClientRect();
-    const [i, j] = [(e.clientY - box.top) / box.height, (e.clientX - box.left) / box.width].map((t) => this.order[Math.max(0, Math.min(n - 1, Math.floor(t * n)))]!) as [number, number];
+    const [i, j] = [(e.clientY - box.top) / box.height, (e.clientX - box.left) / box.width].map(
+      (t) => this.order[Math.max(0, Math.min(n - 1, Math.floor(t * n)))]!,
+    ) as [number, number];
     this.lab.mark([i, j]);
     this.said.textContent = `k(x${i}, x${j}) = ${digits(model.K.view[i * n + j]!, 5)}`;
   }
@@ -70,7 +86,12 @@ export class GramView implements View {
     if (model === undefined) return;
     const v = model.K.view;
     const [low, high] = v.reduce(([a, b], x) => [Math.min(a!, x), Math.max(b!, x)], [Infinity, -Infinity]);
-    this.said.replaceChildren(`${model.X.n} × ${model.X.n} values from ${digits(low!, 3)} to ${digits(high!, 3)}; `, el("span", { style: `color:${css(this.lab.colour("c0"))}` }, "positive"), ", ", el("span", { style: `color:${css(this.lab.colour("c1"))}` }, "negative"));
+    this.said.replaceChildren(
+      `${model.X.n} × ${model.X.n} values from ${digits(low!, 3)} to ${digits(high!, 3)}; `,
+      el("span", { style: `color:${css(this.lab.colour("c0"))}` }, "positive"),
+      ", ",
+      el("span", { style: `color:${css(this.lab.colour("c1"))}` }, "negative"),
+    );
   }
 
   private spectrum(model: Model): void {
@@ -78,13 +99,23 @@ export class GramView implements View {
     if (n === 0) return;
     const values = eigenvalues(leading(model, n), n);
     const top = Math.max(values[0]!, 1e-300);
-    const chart = new Chart({ low: 0, high: n, title: "eigenvalue, by size" }, { low: top * FLOOR, high: top, log: true }, "the spectrum");
+    const chart = new Chart(
+      { low: 0, high: n, title: "eigenvalue, by size" },
+      { low: top * FLOOR, high: top, log: true },
+      "the spectrum",
+    );
     values.forEach((v, i) => chart.bar(i + 0.1, i + 0.9, top * FLOOR, Math.abs(v), v > 0 ? "class0" : "class1"));
     const rank = values.filter((v) => v > top * FLOOR).length;
     const low = values.at(-1)!;
     const of = n < model.X.n ? ` of the first ${n} points` : "";
-    const sign = low < -1e-10 * top ? `The smallest is ${digits(low, 3)}: no Gram matrix of a kernel has a negative one.` : `None is negative beyond rounding: the smallest is ${digits(low, 2)}.`;
-    this.chart.replaceChildren(el("p", { class: "quiet" }, `Eigenvalues${of}: ${rank} of ${n} above rounding. ${sign}`), chart.root);
+    const sign =
+      low < -1e-10 * top
+        ? `The smallest is ${digits(low, 3)}: no Gram matrix of a kernel has a negative one.`
+        : `None is negative beyond rounding: the smallest is ${digits(low, 2)}.`;
+    this.chart.replaceChildren(
+      el("p", { class: "quiet" }, `Eigenvalues${of}: ${rank} of ${n} above rounding. ${sign}`),
+      chart.root,
+    );
   }
 }
 

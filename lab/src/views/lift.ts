@@ -10,12 +10,19 @@ const SIDE = 36; // cells each way
 const HEIGHT = 1.7; // of |f| = `top` in the units of the plane
 
 export class LiftView implements View {
-  private readonly canvas = el("canvas", { class: "lift", tabindex: 0, "aria-label": "f as a surface; drag, or use the arrow keys, to turn it" });
+  private readonly canvas = el("canvas", {
+    class: "lift",
+    tabindex: 0,
+    "aria-label": "f as a surface; drag, or use the arrow keys, to turn it",
+  });
   private turn = -0.6;
   private tilt = 0.95;
   private model: Model | undefined;
   private readonly nodes = Points.of(
-    Array.from({ length: (SIDE + 1) ** 2 }, (_, k) => [-EDGE + (2 * EDGE * (k % (SIDE + 1))) / SIDE, -EDGE + (2 * EDGE * Math.floor(k / (SIDE + 1))) / SIDE]),
+    Array.from({ length: (SIDE + 1) ** 2 }, (_, k) => [
+      -EDGE + (2 * EDGE * (k % (SIDE + 1))) / SIDE,
+      -EDGE + (2 * EDGE * Math.floor(k / (SIDE + 1))) / SIDE,
+    ]),
     2,
   );
 
@@ -40,7 +47,14 @@ export class LiftView implements View {
       e.preventDefault();
       this.rotate(by[0]!, by[1]!);
     });
-    host.append(el("p", { class: "quiet" }, "What is a curve on the plane is a level of f: the sheet is f, cut at 0. In the space of the kernel the cut is a hyperplane. Drag to turn."), this.canvas);
+    host.append(
+      el(
+        "p",
+        { class: "quiet" },
+        "What is a curve on the plane is a level of f: the sheet is f, cut at 0. In the space of the kernel the cut is a hyperplane. Drag to turn.",
+      ),
+      this.canvas,
+    );
   }
 
   update(model: Model | undefined): void {
@@ -72,7 +86,13 @@ export class LiftView implements View {
     }
     const count = model.machines.length;
     const f = valuesAt(lab.core, model, this.nodes).filter((_, i) => i % count === 0);
-    const top = Math.max(1.5, Math.min(6, f.reduce((most, v) => Math.max(most, Math.abs(v)), 0)));
+    const top = Math.max(
+      1.5,
+      Math.min(
+        6,
+        f.reduce((most, v) => Math.max(most, Math.abs(v)), 0),
+      ),
+    );
     const [sin, cos, up] = [Math.sin(this.turn), Math.cos(this.turn), Math.sin(this.tilt)];
     const flat = Math.cos(this.tilt);
     const unit = size / 8.2;

@@ -18,7 +18,11 @@ const LOOSE = { tol: 1e-3, steps: 20_000 }; // of a fit of which only the sign o
 const SLICE = 12; // milliseconds of work between two frames
 
 export class MapView implements View {
-  private readonly canvas = el("canvas", { class: "map", tabindex: 0, "aria-label": "held-out error over scale and C; click, or walk with the arrow keys" });
+  private readonly canvas = el("canvas", {
+    class: "map",
+    tabindex: 0,
+    "aria-label": "held-out error over scale and C; click, or walk with the arrow keys",
+  });
   private readonly said = el("p", { class: "quiet" });
   private errors: number[] = [];
   private asked = ""; // what the map is of
@@ -30,7 +34,10 @@ export class MapView implements View {
   ) {
     this.canvas.addEventListener("click", (e) => {
       const box = this.canvas.getBoundingClientRect();
-      this.go(Math.floor(((e.clientX - box.left) / box.width) * SCALES.length), PRICES.length - 1 - Math.floor(((e.clientY - box.top) / box.height) * PRICES.length));
+      this.go(
+        Math.floor(((e.clientX - box.left) / box.width) * SCALES.length),
+        PRICES.length - 1 - Math.floor(((e.clientY - box.top) / box.height) * PRICES.length),
+      );
     });
     this.canvas.addEventListener("keydown", (e) => {
       const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
@@ -40,8 +47,18 @@ export class MapView implements View {
       this.go(i + by[0]!, j + by[1]!);
     });
     host.append(
-      el("p", { class: "quiet" }, `The error on held-out points (${FOLDS} folds) for each scale and each C: the bluer, the better. Click a cell, or walk with the arrow keys: the fit follows.`),
-      el("div", { class: "axes" }, el("span", { class: "up" }, ends(PRICES, "C")), this.canvas, el("span", { class: "across" }, ends(SCALES, "scale"))),
+      el(
+        "p",
+        { class: "quiet" },
+        `The error on held-out points (${FOLDS} folds) for each scale and each C: the bluer, the better. Click a cell, or walk with the arrow keys: the fit follows.`,
+      ),
+      el(
+        "div",
+        { class: "axes" },
+        el("span", { class: "up" }, ends(PRICES, "C")),
+        this.canvas,
+        el("span", { class: "across" }, ends(SCALES, "scale")),
+      ),
       this.said,
     );
   }
@@ -112,22 +129,32 @@ export class MapView implements View {
     g.lineWidth = 4;
     g.strokeRect(i * unit + 2, (up - 1 - j) * unit + 2, unit - 5, unit - 5);
     const best = this.errors.indexOf(low);
-    const unitOf = lab.store.state.task === "classes" ? (v: number) => `${digits(100 * v, 3)} % wrong` : (v: number) => `mean loss ${digits(v, 3)}`;
+    const unitOf =
+      lab.store.state.task === "classes"
+        ? (v: number) => `${digits(100 * v, 3)} % wrong`
+        : (v: number) => `mean loss ${digits(v, 3)}`;
     const here = this.errors[j * across + i];
-    this.said.textContent = known.length === 0 ? "" : `Here: ${here === undefined ? "…" : unitOf(here)}. Best of those so far: ${unitOf(low)} at scale ${SCALES[best % across]}, C ${digits(PRICES[Math.floor(best / across)]!)}.`;
+    this.said.textContent =
+      known.length === 0
+        ? ""
+        : `Here: ${here === undefined ? "…" : unitOf(here)}. Best of those so far: ${unitOf(low)} at scale ${SCALES[best % across]}, C ${digits(PRICES[Math.floor(best / across)]!)}.`;
   }
 
   /** The cell nearest to the state. */
   private here(): [number, number] {
     const { state } = this.lab.store;
     const scale = scaleOf(this.lab.model?.kernel ?? safe(state.kernel)) ?? 1;
-    const near = (list: readonly number[], v: number): number => list.reduce((best, x, i) => (Math.abs(Math.log(x / v)) < Math.abs(Math.log(list[best]! / v)) ? i : best), 0);
+    const near = (list: readonly number[], v: number): number =>
+      list.reduce((best, x, i) => (Math.abs(Math.log(x / v)) < Math.abs(Math.log(list[best]! / v)) ? i : best), 0);
     return [near(SCALES, scale), near(PRICES, state.C)];
   }
 
   private go(i: number, j: number): void {
     const { store } = this.lab;
-    const [scale, C] = [SCALES[Math.max(0, Math.min(SCALES.length - 1, i))]!, PRICES[Math.max(0, Math.min(PRICES.length - 1, j))]!];
+    const [scale, C] = [
+      SCALES[Math.max(0, Math.min(SCALES.length - 1, i))]!,
+      PRICES[Math.max(0, Math.min(PRICES.length - 1, j))]!,
+    ];
     const kernel = safe(store.state.kernel);
     if (kernel) store.set({ C, kernel: text(withScale(kernel, scale)) });
   }
@@ -135,7 +162,13 @@ export class MapView implements View {
 
 /** The ends of an axis, and between them what it is. */
 function ends(values: readonly number[], title: string): HTMLElement {
-  return el("span", { class: "ends" }, el("span", {}, digits(values[0]!)), el("span", {}, title), el("span", {}, digits(values.at(-1)!)));
+  return el(
+    "span",
+    { class: "ends" },
+    el("span", {}, digits(values[0]!)),
+    el("span", {}, title),
+    el("span", {}, digits(values.at(-1)!)),
+  );
 }
 
 function safe(kernel: string): Kernel | undefined {
@@ -154,12 +187,21 @@ function scaleOf(kernel: Kernel | undefined): number | undefined {
 /** The kernel with this scale in all its parts that have one. */
 function withScale(kernel: Kernel, scale: number): Kernel {
   let out = kernel;
-  for (const [k, way] of walk(kernel)) if ("scale" in k.given) out = replaced(out, way, (old) => ({ ...old, given: { ...old.given, scale } }));
+  for (const [k, way] of walk(kernel))
+    if ("scale" in k.given) out = replaced(out, way, (old) => ({ ...old, given: { ...old.given, scale } }));
   return out;
 }
 
 /** The number of held-out points on the wrong side, or the sum of their losses; infinite where the kernel has no values. */
-function judged(core: Lab["core"], own: State, held: State["points"], kernel: Kernel, C: number, X: Points, Z: Points): number {
+function judged(
+  core: Lab["core"],
+  own: State,
+  held: State["points"],
+  kernel: Kernel,
+  C: number,
+  X: Points,
+  Z: Points,
+): number {
   try {
     const k = resolved(kernel, X);
     const K = core.matrix(k, X);
@@ -169,7 +211,11 @@ function judged(core: Lab["core"], own: State, held: State["points"], kernel: Ke
     if (fitted.length === 0) return held.length;
     const model = { state: own, kernel: k, X, machines: fitted };
     const f = valuesAt(core, model, Z);
-    return held.reduce((sum, p, i) => sum + (own.task === "values" ? loss.value(p.y, f[i]!) : Number(vote(model, f, i * fitted.length) !== p.c)), 0);
+    return held.reduce(
+      (sum, p, i) =>
+        sum + (own.task === "values" ? loss.value(p.y, f[i]!) : Number(vote(model, f, i * fitted.length) !== p.c)),
+      0,
+    );
   } catch {
     return Infinity;
   }

@@ -29,23 +29,40 @@ export class PointsView implements View {
     host: HTMLElement,
     private readonly lab: Lab,
   ) {
-    const scroll = el("div", { class: "scroll", tabindex: 0, "aria-label": "the table of points" }, el("table", {}, el("thead", {}, this.head), this.body));
+    const scroll = el(
+      "div",
+      { class: "scroll", tabindex: 0, "aria-label": "the table of points" },
+      el("table", {}, el("thead", {}, this.head), this.body),
+    );
     scroll.addEventListener("scroll", () => {
       this.first = Math.floor(scroll.scrollTop / HEIGHT);
       this.write(false);
     });
-    host.append(el("p", { class: "quiet" }, "Complementary slackness, point by point: α = 0 outside the margin, 0 < α < C on it, α = C inside."), scroll, this.rest);
+    host.append(
+      el(
+        "p",
+        { class: "quiet" },
+        "Complementary slackness, point by point: α = 0 outside the margin, 0 < α < C on it, α = C inside.",
+      ),
+      scroll,
+      this.rest,
+    );
   }
 
   update(model: Model | undefined, settled: boolean): void {
     const machines = model?.machines ?? [];
-    const shape = JSON.stringify([model?.state.task, machines.map((m) => [m.pair, m.rows.length]), model?.state.points.map((p) => p.c)]);
+    const shape = JSON.stringify([
+      model?.state.task,
+      machines.map((m) => [m.pair, m.rows.length]),
+      model?.state.points.map((p) => p.c),
+    ]);
     if (shape !== this.shape) this.build(model, shape);
     this.write(settled);
   }
 
   point(): void {
-    for (const row of this.body.rows) row.classList.toggle("marked", this.lab.marked.includes(Number(row.dataset["row"])));
+    for (const row of this.body.rows)
+      row.classList.toggle("marked", this.lab.marked.includes(Number(row.dataset["row"])));
   }
 
   private build(model: Model | undefined, shape: string): void {
@@ -53,16 +70,30 @@ export class PointsView implements View {
     this.rows = [];
     const machines = model?.machines ?? [];
     const many = machines.length > 1;
-    const columns = model?.state.task === "values" ? ["x", "y", "f", "α", "role"] : [...(many ? ["pair"] : []), "class", "α", "y f", "slack", "role"];
+    const columns =
+      model?.state.task === "values"
+        ? ["x", "y", "f", "α", "role"]
+        : [...(many ? ["pair"] : []), "class", "α", "y f", "slack", "role"];
     this.head.replaceChildren(el("th", {}, "#"), ...columns.map((c) => el("th", {}, c)));
-    const all = machines.flatMap((machine, k) => machine.rows.map((point, i) => ({ machine: k, i, point, pair: machine.pair })));
+    const all = machines.flatMap((machine, k) =>
+      machine.rows.map((point, i) => ({ machine: k, i, point, pair: machine.pair })),
+    );
     this.body.replaceChildren(
       ...all.slice(0, MOST).map(({ machine, i, point, pair }) => {
-        const known = [...(many ? [`${pair![0] + 1} | ${pair![1] + 1}`] : []), ...(pair ? [swatch(model!.state.points[point]!.c)] : [])];
+        const known = [
+          ...(many ? [`${pair![0] + 1} | ${pair![1] + 1}`] : []),
+          ...(pair ? [swatch(model!.state.points[point]!.c)] : []),
+        ];
         const cells = columns.slice(known.length).map(() => el("td"));
         this.rows.push({ machine, i, point, cells });
         const mark = (rows: readonly number[]) => () => this.lab.mark(rows);
-        return el("tr", { "data-row": point, pointerenter: mark([point]), pointerleave: mark([]) }, el("td", {}, String(point)), ...known.map((c) => el("td", {}, c)), ...cells);
+        return el(
+          "tr",
+          { "data-row": point, pointerenter: mark([point]), pointerleave: mark([]) },
+          el("td", {}, String(point)),
+          ...known.map((c) => el("td", {}, c)),
+          ...cells,
+        );
       }),
     );
     this.rest.textContent = all.length > MOST ? `and ${all.length - MOST} more` : "";
@@ -91,7 +122,12 @@ function values({ state }: Model, { pair, y, fit }: Machine, { i, point }: Row):
   }
   const margin = truth * f;
   const slack = Math.max(0, 1 - margin);
-  return [digits(Math.abs(alpha), 3), digits(margin, 3), digits(slack < SLACK ? 0 : slack, 3), role(Math.abs(alpha), margin, state.C, state.loss === "hinge")];
+  return [
+    digits(Math.abs(alpha), 3),
+    digits(margin, 3),
+    digits(slack < SLACK ? 0 : slack, 3),
+    role(Math.abs(alpha), margin, state.C, state.loss === "hinge"),
+  ];
 }
 
 function swatch(c: number): HTMLElement {

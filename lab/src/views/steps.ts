@@ -9,8 +9,10 @@ import { Chart } from "./chart.ts";
 type Algorithm = "perceptron" | "pegasos";
 
 const SAID: Record<Algorithm, string> = {
-  perceptron: "The perceptron looks at one point after the other, and adds a mistake to f: α ← α + y. Where a surface separates the classes it makes finitely many; elsewhere it goes on for ever.",
-  pegasos: "Pegasos takes a step down a subgradient of λ/2 |f|² + mean hinge at one point drawn at random, of length 1 / (λ t), with λ = 1 / (C n). It comes near the certified optimum, without a bound of how near it is.",
+  perceptron:
+    "The perceptron looks at one point after the other, and adds a mistake to f: α ← α + y. Where a surface separates the classes it makes finitely many; elsewhere it goes on for ever.",
+  pegasos:
+    "Pegasos takes a step down a subgradient of λ/2 |f|² + mean hinge at one point drawn at random, of length 1 / (λ t), with λ = 1 / (C n). It comes near the certified optimum, without a bound of how near it is.",
 };
 
 export class StepsView implements View {
@@ -34,12 +36,27 @@ export class StepsView implements View {
     private readonly lab: Lab,
   ) {
     host.append(
-      choice<Algorithm>("algorithm", [["perceptron", "perceptron"], ["pegasos", "Pegasos"]], this.algorithm, (taken) => {
-        this.algorithm = taken;
-        this.reset();
-      }),
+      choice<Algorithm>(
+        "algorithm",
+        [
+          ["perceptron", "perceptron"],
+          ["pegasos", "Pegasos"],
+        ],
+        this.algorithm,
+        (taken) => {
+          this.algorithm = taken;
+          this.reset();
+        },
+      ),
       this.about,
-      el("div", { class: "buttons" }, el("button", { type: "button", click: () => this.go(1) }, "one step"), el("button", { type: "button", click: () => this.go(this.y.length) }, "one pass"), this.running, el("button", { type: "button", click: () => this.reset() }, "from the start")),
+      el(
+        "div",
+        { class: "buttons" },
+        el("button", { type: "button", click: () => this.go(1) }, "one step"),
+        el("button", { type: "button", click: () => this.go(this.y.length) }, "one pass"),
+        this.running,
+        el("button", { type: "button", click: () => this.reset() }, "from the start"),
+      ),
       this.said,
       this.chart,
     );
@@ -113,7 +130,8 @@ export class StepsView implements View {
     if (this.lab.model?.machines[0]?.pair === undefined) return;
     let row = 0;
     for (let s = 0; s < steps; ++s) {
-      row = this.algorithm === "perceptron" ? this.t % this.y.length : Math.floor(this.random.uniform() * this.y.length);
+      row =
+        this.algorithm === "perceptron" ? this.t % this.y.length : Math.floor(this.random.uniform() * this.y.length);
       const margin = this.y[row]! * this.value(row);
       const moves = this.algorithm === "perceptron" ? margin <= 0 : margin < 1;
       this.t += 1;
@@ -134,7 +152,8 @@ export class StepsView implements View {
 
   private note(): void {
     const f = this.y.map((_, i) => this.value(i));
-    if (this.algorithm === "perceptron") this.history.push([this.t, f.reduce((sum, v, i) => sum + Number(v * this.y[i]! <= 0), 0)]);
+    if (this.algorithm === "perceptron")
+      this.history.push([this.t, f.reduce((sum, v, i) => sum + Number(v * this.y[i]! <= 0), 0)]);
     else {
       const { C } = this.lab.store.state;
       const square = f.reduce((sum, v, i) => sum + v * this.counts[i]! * this.y[i]! * this.factor, 0);
@@ -160,11 +179,18 @@ export class StepsView implements View {
     const done = this.algorithm === "perceptron" && this.clean >= this.y.length && this.t > 0;
     const what = this.algorithm === "perceptron" ? "mistakes" : "updates";
     const best = this.history.length > 0 ? this.history.at(-1)![1] : undefined;
-    const reached = this.algorithm === "pegasos" && best !== undefined ? ` Objective ${digits(best, 5)}, the offset counted in the norm.` : "";
+    const reached =
+      this.algorithm === "pegasos" && best !== undefined
+        ? ` Objective ${digits(best, 5)}, the offset counted in the norm.`
+        : "";
     this.said.textContent = `${this.t} steps, ${this.mistakes} ${what}.${done ? " A whole pass without a mistake: it has stopped." : ""}${reached}`;
     if (this.history.length < 2) return this.chart.replaceChildren();
     const top = Math.max(...this.history.map(([, v]) => v), 1);
-    const chart = new Chart({ low: 0, high: this.t, title: "steps" }, { low: 0, high: top, title: this.algorithm === "perceptron" ? "points on the wrong side" : "objective" }, "the course of the algorithm");
+    const chart = new Chart(
+      { low: 0, high: this.t, title: "steps" },
+      { low: 0, high: top, title: this.algorithm === "perceptron" ? "points on the wrong side" : "objective" },
+      "the course of the algorithm",
+    );
     this.chart.replaceChildren(chart.line(this.history, "line class0").root);
   }
 }
