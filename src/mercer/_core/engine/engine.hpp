@@ -11,7 +11,7 @@
 
 #include "../isa.hpp"
 
-// Where all points are dense (lab/), what tells of others is a constant, and the compiler leaves out all that is for them.
+// In the page of lab/ all points are dense: what tells of others is a constant, and the compiler leaves their code out.
 #if defined(MERCER_DENSE_ALONE)
 #define DENSE_ALONE static constexpr
 #else
