@@ -113,9 +113,11 @@ void smo(const double* K, std::int32_t n, double* vectors, double tol, double ma
   batch<double>(K, one, v, reinterpret_cast<Outcome*>(outcome));
 }
 
-// Rows of L with K = L L' up to `share` of the largest diagonal value, by pivots; returns the columns of L, at most n.
+// Rows of L with K = L L' up to `share` of the largest diagonal value, by pivots; returns the columns of L, at most `most`.
 EXPORT(factor)
-std::int32_t factor(const double* K, std::int32_t n, double share, double* L) { return lab::factor(K, n, share, L); }
+std::int32_t factor(const double* K, std::int32_t n, double share, std::int32_t most, double* L) {
+  return lab::factor(K, n, share, most, L);
+}
 
 // Newton steps for 1/2 |w|^2 + C sum loss(y, L w + b): f = L w + b for each point; w and b are also where it starts.
 EXPORT(newton)

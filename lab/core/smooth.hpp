@@ -38,13 +38,49 @@ inline void add(double* to, double c, const double* from, int n) {
   for (; i < n; ++i) to[i] += c * from[i];
 }
 
-// Pivoted Cholesky: L is n x r by rows, n numbers apart.
-inline int factor(const double* K, int n, double share, double* L) {
+// Four rows of A times two rows of B, all products at once: each number that is read is used more than once.
+inline void products(const double* A, const double* B, size_t ld, int n, double out[4][2]) {
+  Row total[4][2] = {};
+  int i = 0;
+  for (; i + lanes<double> <= n; i += lanes<double>) {
+    const Row b[2] = {load(B + i), load(B + ld + i)};
+    for (int r = 0; r < 4; ++r) {
+      const Row a = load(A + r * ld + i);
+      for (int c = 0; c < 2; ++c) total[r][c] += a * b[c];
+    }
+  }
+  for (int r = 0; r < 4; ++r)
+    for (int c = 0; c < 2; ++c) {
+      out[r][c] = sum<double>(total[r][c]);
+      for (int k = i; k < n; ++k) out[r][c] += A[r * ld + k] * B[c * ld + k];
+    }
+}
+
+// use(i, j, a_i . b_j) for 0 <= j <= i < count, rows ld apart.
+template <class Use>
+void lower_products(const double* A, const double* B, size_t ld, int count, int n, Use use) {
+  for (int j = 0; j < count; j += 2)
+    for (int i = j; i < count; i += 4) {
+      if (i + 4 <= count && j + 2 <= count) {
+        double block[4][2];
+        products(A + i * ld, B + j * ld, ld, n, block);
+        for (int r = 0; r < 4; ++r)
+          for (int c = 0; c < 2; ++c)
+            if (j + c <= i + r) use(i + r, j + c, block[r][c]);
+      } else {
+        for (int r = i; r < std::min(i + 4, count); ++r)
+          for (int c = j; c <= std::min(r, j + 1); ++c) use(r, c, dot(A + r * ld, B + c * ld, n));
+      }
+    }
+}
+
+// Pivoted Cholesky: L is n x r by rows, n numbers apart, r at most `most`.
+inline int factor(const double* K, int n, double share, int most, double* L) {
   std::vector<double> left(n);  // of the diagonal
   double largest = 0;
   for (int i = 0; i < n; ++i) largest = std::max(largest, left[i] = K[size_t(i) * n + i]);
   int r = 0;
-  for (; r < n; ++r) {
+  for (; r < std::min(n, most); ++r) {
     const int p = int(std::max_element(left.begin(), left.end()) - left.begin());
     if (!(left[p] > share * largest)) break;
     const double root = std::sqrt(left[p]);
@@ -59,17 +95,25 @@ inline int factor(const double* K, int n, double share, double* L) {
   return r;
 }
 
-// The lower triangle of a positive definite matrix becomes its Cholesky factor.
+// The lower triangle of a positive definite matrix becomes its Cholesky factor, some columns at a time.
 inline bool cholesky(double* A, int n) {
-  for (int j = 0; j < n; ++j) {
-    double* own = A + size_t(j) * n;
-    const double d = own[j] - dot(own, own, j);
-    if (!(d > 0)) return false;
-    own[j] = std::sqrt(d);
-    for (int i = j + 1; i < n; ++i) {
-      double* row = A + size_t(i) * n;
-      row[j] = (row[j] - dot(row, own, j)) / own[j];
+  constexpr int some = 32;
+  const size_t ld = n;
+  for (int from = 0; from < n; from += some) {
+    const int to = std::min(n, from + some);
+    for (int j = from; j < to; ++j) {
+      double* own = A + j * ld;
+      const double d = own[j] - dot(own + from, own + from, j - from);
+      if (!(d > 0)) return false;
+      own[j] = std::sqrt(d);
+      for (int i = j + 1; i < n; ++i) {
+        double* row = A + i * ld;
+        row[j] = (row[j] - dot(row + from, own + from, j - from)) / own[j];
+      }
     }
+    const double* panel = A + to * ld + from;
+    lower_products(panel, panel, ld, n - to, to - from,
+                   [&](int i, int j, double value) { A[(to + i) * ld + to + j] -= value; });
   }
   return true;
 }
@@ -125,14 +169,35 @@ inline void settle(Loss loss, const double* y, double* f, int n, double& b) {
   }
 }
 
+// The step along a direction to where the objective is least: a root of its increasing slope, by safeguarded Newton steps.
+// With the exact one the squared hinge ends in finitely many steps (Keerthi & DeCoste 2005). Moves f; returns the step.
+inline double go(Loss loss, const double* y, double* f, const double* move, int n, double C, double slope, double bend) {
+  double low = 0, high = HUGE_VAL, t = 1;
+  for (int step = 0; step < 50; ++step) {
+    double first = slope + t * bend, second = bend;
+    for (int i = 0; i < n; ++i) {
+      const Value v = at(loss, y[i], f[i] + t * move[i]);
+      first += C * v.slope * move[i];
+      second += C * v.curvature * move[i] * move[i];
+    }
+    (first > 0 ? high : low) = t;
+    double next = t - first / second;
+    if (!(next > low && next < high)) next = high < HUGE_VAL ? low + (high - low) / 2 : 2 * t;
+    if (first == 0 || std::abs(next - t) <= 1e-12 * t) break;
+    t = next;
+  }
+  for (int i = 0; i < n; ++i) f[i] += t * move[i];
+  return t;
+}
+
 inline int newton(const double* L, int n, int r, const double* y, Loss loss, double C, double* w, double* b, double* f,
                   int max_steps) {
-  std::vector<double> H(size_t(r) * r), gradient(r), border(r), move(n), trial(n), weight(n);
-  std::vector<double> T(size_t(r) * n);  // L' by rows, which the Hessian reads from end to end
+  std::vector<double> H(size_t(r) * r), gradient(r), border(r), move(n), weight(n);
+  std::vector<double> T(size_t(r) * n), S(size_t(r) * n);  // L' by rows, and with each column times its weight
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < r; ++j) T[size_t(j) * n + i] = L[size_t(i) * n + j];
   for (int i = 0; i < n; ++i) f[i] = dot(L + size_t(i) * n, w, r) + *b;
-  double objective = 0.5 * dot(w, w, r) + C * total(loss, y, f, n);
+  double objective = HUGE_VAL;
   int step = 0;
   for (; step < max_steps; ++step) {
     double slope = 0, curvature = 0;
@@ -145,11 +210,9 @@ inline int newton(const double* L, int n, int r, const double* y, Loss loss, dou
       add(gradient.data(), C * v.slope, L + size_t(i) * n, r);
       add(border.data(), weight[i], L + size_t(i) * n, r);
     }
-    for (int j = 0; j < r; ++j) {
-      const double* own = T.data() + size_t(j) * n;
-      for (int i = 0; i < n; ++i) trial[i] = weight[i] * own[i];
-      for (int k = j; k < r; ++k) H[size_t(k) * r + j] = dot(trial.data(), T.data() + size_t(k) * n, n) + (j == k);
-    }
+    for (int j = 0; j < r; ++j)
+      for (int i = 0; i < n; ++i) S[size_t(j) * n + i] = weight[i] * T[size_t(j) * n + i];
+    lower_products(T.data(), S.data(), n, r, n, [&](int i, int j, double v) { H[size_t(i) * r + j] = v + (i == j); });
     if (!cholesky(H.data(), r)) break;
     std::vector<double> p(gradient), q(border);
     solve(H.data(), r, p.data());
@@ -159,24 +222,17 @@ inline int newton(const double* L, int n, int r, const double* y, Loss loss, dou
     const double by = rest > 1e-12 * curvature ? (dot(border.data(), p.data(), r) - slope) / rest : 0;
     for (int j = 0; j < r; ++j) p[j] = -p[j] - by * q[j];
     const double fall = dot(gradient.data(), p.data(), r) + slope * by;
+    if (!(fall < 0)) break;
     for (int i = 0; i < n; ++i) move[i] = dot(L + size_t(i) * n, p.data(), r) + by;
-    double t = 1, next = objective;
-    for (; t > 1e-10; t /= 2) {
-      double square = 0;
-      for (int j = 0; j < r; ++j) square += (w[j] + t * p[j]) * (w[j] + t * p[j]);
-      for (int i = 0; i < n; ++i) trial[i] = f[i] + t * move[i];
-      next = 0.5 * square + C * total(loss, y, trial.data(), n);
-      if (next <= objective + 1e-4 * t * fall + 1e-15 * std::abs(objective)) break;
-    }
-    if (t <= 1e-10) break;
+    const double t = go(loss, y, f, move.data(), n, C, dot(w, p.data(), r), dot(p.data(), p.data(), r));
     add(w, t, p.data(), r);
     *b += t * by;
-    std::copy(trial.begin(), trial.end(), f);
-    objective = next;
-    if (-fall <= 1e-15 * std::abs(objective)) break;
+    const double before = objective;
+    objective = 0.5 * dot(w, w, r) + C * total(loss, y, f, n);
+    if (loss == Loss::squared || -fall <= 1e-15 * objective || objective >= before) break;  // squared: one step is exact
   }
   settle(loss, y, f, n, *b);
-  return step;
+  return std::min(step + 1, max_steps);
 }
 
 }  // namespace lab

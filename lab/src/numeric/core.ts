@@ -12,7 +12,7 @@ interface Exports {
   diagonal(plan: number, constants: number, n: number, out: number): number;
   picture(plan: number, constants: number, n: number, m: number, v: number, count: number, out: number): void;
   smo(K: number, n: number, vectors: number, tol: number, steps: number, outcome: number): void;
-  factor(K: number, n: number, share: number, L: number): number;
+  factor(K: number, n: number, share: number, most: number, L: number): number;
   newton(
     L: number,
     n: number,
@@ -199,10 +199,10 @@ export class Core {
     return result;
   }
 
-  /** Rows of L with K = L L' up to a share of the largest diagonal value; n numbers apart, r of them used. */
-  factor(K: Held, n: number, share: number): { L: Held; r: number } {
+  /** Rows of L with K = L L' up to a share of the largest diagonal value; n numbers apart, r <= `most` of them used. */
+  factor(K: Held, n: number, share: number, most = n): { L: Held; r: number } {
     const L = this.hold(n * n);
-    return { L, r: this.module.factor(K.place, n, share, L.place) };
+    return { L, r: this.module.factor(K.place, n, share, most, L.place) };
   }
 
   /** Newton steps for a smooth loss, from 0; returns f at the points, the offset and the number of steps. */

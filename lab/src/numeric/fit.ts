@@ -10,6 +10,8 @@ export interface Problem {
   /** The relative duality gap that SMO goes on to, and its steps at most. */
   readonly tol?: number;
   readonly steps?: number;
+  /** Whether what takes longer than a frame may be left undone; the gap then says so. */
+  readonly quick?: boolean;
 }
 
 export interface Fit {
@@ -27,6 +29,9 @@ export interface Fit {
 }
 
 const RANK = 1e-14; // of the largest diagonal value: what a factor of the matrix leaves, about the rounding of its values
+const NEWTON_STEPS = 200; // they end in a dozen or two where they end at all
+const QUICK = { smo: 15_000, newton: 8, rank: 200 }; // of one thousand points: a few tens of milliseconds
+const PRODUCTS = 1e10; // of Newton steps together: some seconds
 const TOL = 1e-7; // relative gap: below what a picture or a table of six digits can show
 const SMO_STEPS = 400_000; // a second or so of one thousand points
 
@@ -34,14 +39,16 @@ export function fit(core: Core, problem: Problem): Fit {
   return problem.loss.box ? bySmo(core, problem) : byNewton(core, problem);
 }
 
-function bySmo(core: Core, { K, y, loss, C, tol = TOL, steps = SMO_STEPS }: Problem): Fit {
+function bySmo(core: Core, { K, y, loss, C, quick, tol = TOL, steps = quick ? QUICK.smo : SMO_STEPS }: Problem): Fit {
   const done = core.smo(K, boxOf(loss, y, C), tol, steps);
   return certified(K, y, loss, C, done.alpha, done.offset, done.steps, "SMO");
 }
 
-function byNewton(core: Core, { K, y, loss, C, steps = 100 }: Problem): Fit {
-  const { L, r } = core.factor(K, y.length, RANK);
-  const done = core.newton(L, r, y, loss.smooth!, C, steps);
+function byNewton(core: Core, { K, y, loss, C, quick, steps = NEWTON_STEPS }: Problem): Fit {
+  const n = y.length;
+  const { L, r } = core.factor(K, n, RANK, quick ? QUICK.rank : n);
+  const most = quick ? QUICK.newton : Math.max(QUICK.newton, Math.floor(PRODUCTS / (n * r * r)));
+  const done = core.newton(L, r, y, loss.smooth!, C, Math.min(steps, most));
   L.release();
   const alpha = done.f.map((f, i) => -C * loss.derivative(y[i]!, f));
   return certified(K, y, loss, C, alpha, done.offset, done.steps, "Newton steps");

@@ -19,7 +19,6 @@ import { LESSONS, PRESETS } from "./presets.ts";
 import { type State, Store, type ViewName } from "./state.ts";
 
 const PAUSE = 180; // milliseconds without a change after which the page takes its time
-const MOVING = { steps: 15_000 }; // of SMO while something moves: a few milliseconds; where it crawls, the rest comes in the pause
 const NOTICE = 6000; // milliseconds for which a message stays
 
 const VIEWS: Record<ViewName, readonly [string, new (host: HTMLElement, lab: Lab) => View]> = {
@@ -93,7 +92,7 @@ export class App implements Lab {
     let error: Error | undefined;
     let next: Model | undefined;
     try {
-      next = solved(this.core, this.store.state, MOVING);
+      next = solved(this.core, this.store.state, { quick: true });
     } catch (caught) {
       error = caught as Error;
     }

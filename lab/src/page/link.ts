@@ -5,7 +5,7 @@ import { EDGE, type Point, PRICES, type State, UNIT, VIEWS, type ViewName } from
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const MIDDLE = 2048; // two digits hold a coordinate in units, from -2048
-const MOST = 5000; // points
+const MOST = 2000; // points: their kernel matrix takes 32 MB
 export const LOSSES: readonly LossName[] = ["hinge", "squared_hinge", "logistic", "squared", "absolute", "pinball"];
 export const LABEL_LOSSES: readonly LossName[] = ["hinge", "squared_hinge", "logistic"];
 

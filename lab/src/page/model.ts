@@ -27,6 +27,8 @@ export interface Model {
   readonly machines: readonly Machine[];
 }
 
+type Limits = Pick<Problem, "tol" | "steps" | "quick">;
+
 /** What values need of a model. */
 export type Fitted = Pick<Model, "kernel" | "X" | "machines">;
 
@@ -78,7 +80,7 @@ export function machines(
   kernel: Kernel,
   X: Points,
   K: Held,
-  limits: Pick<Problem, "tol" | "steps"> = {},
+  limits: Limits = {},
 ): Machine[] {
   const out: Machine[] = [];
   for (const { pair, rows, problem } of problems(core, state, kernel, X, K))
@@ -87,7 +89,7 @@ export function machines(
 }
 
 /** Fit; an Error with a sentence where the kernel cannot be computed. The caller releases the matrix. */
-export function solved(core: Core, state: State, limits?: Pick<Problem, "tol" | "steps">): Model {
+export function solved(core: Core, state: State, limits?: Limits): Model {
   const X = pointsOf(state);
   const kernel = resolved(parse(state.kernel), X);
   const reason = proof(kernel, X.width);
