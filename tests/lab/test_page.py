@@ -256,20 +256,34 @@ def test_a_malformed_link_is_a_sentence_and_a_page_that_works(opened):
         assert "certified" in tab.tab.locator("#certificate").inner_text()
 
 
+def copied(tab, button, begins):
+    tab.tab.get_by_role("button", name=button).click()
+    tab.tab.wait_for_function("(begins) => document.body.dataset.copied?.startsWith(begins)", arg=begins)
+    return tab.tab.evaluate("document.body.dataset.copied")
+
+
+COPIED = {
+    "Rings": "hinge",
+    "Moons": "logistic",
+    "Overlap": "squared",
+    "Three classes": "squared hinge",
+    "Sine with a gap": "pinball",
+}
+
+
 def test_what_is_copied_fits_the_same_machine(opened):
     tab = opened()
-    primal = float(tab.fact("primal"))
-    tab.tab.get_by_role("button", name="Copy as Python").click()
-    tab.tab.wait_for_function("document.body.dataset.copied")
-    copied = tab.tab.evaluate("document.body.dataset.copied")
-    made = {}
-    exec(re.sub(r"print\(.*\)", "", copied), made)
-    assert made["model"].certificate_.primal == pytest.approx(primal, rel=1e-5)
-    tab.tab.get_by_role("button", name="Copy as command").click()
-    tab.tab.wait_for_function("document.body.dataset.copied.startsWith('cat')")
-    assert "mercer fit points.csv --target class --kernel 'RBF(scale=1)'" in tab.tab.evaluate(
-        "document.body.dataset.copied"
-    )
+    for preset, loss in COPIED.items():
+        tab.tab.get_by_role("button", name=preset).click()
+        tab.tab.locator("#loss").get_by_text(loss, exact=True).click()
+        tab.settle()
+        primals = []
+        code = copied(tab, "Copy as Python", "import").replace("print(model.certificate_)", "add(model.certificate_)")
+        exec(code.replace("print(kernel.proof())", ""), {"add": lambda claim, to=primals: to.append(claim.primal)})
+        unit = 1 if loss == "hinge" else tab.state("C")  # in a KernelMachine the losses have the price 1
+        assert sum(primals) * unit == pytest.approx(float(tab.fact("primal")), rel=1e-5)
+        target = "y" if preset == "Sine with a gap" else "class"
+        assert f"mercer fit points.csv --target {target} --kernel " in copied(tab, "Copy as command", "cat")
 
 
 def test_a_thousand_points(opened):

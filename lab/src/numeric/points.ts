@@ -16,9 +16,13 @@ export class Points {
     return new Points(Float64Array.from(rows.flatMap((row) => row.slice(0, width))), width);
   }
 
+  row(i: number): Float64Array {
+    return this.data.subarray(i * this.width, (i + 1) * this.width);
+  }
+
   take(rows: readonly number[]): Points {
     const out = new Float64Array(rows.length * this.width);
-    rows.forEach((row, i) => out.set(this.data.subarray(row * this.width, (row + 1) * this.width), i * this.width));
+    rows.forEach((row, i) => out.set(this.row(row), i * this.width));
     return new Points(out, this.width);
   }
 

@@ -209,7 +209,9 @@ export class App implements Lab {
       button("Light / dark", () => this.turn()),
     );
     document.addEventListener("keydown", (e) => {
-      if ((e.ctrlKey || e.metaKey) && e.key === "z" && !(e.target instanceof HTMLTextAreaElement)) this.store.undo();
+      if (!(e.ctrlKey || e.metaKey) || e.key !== "z" || e.target instanceof HTMLTextAreaElement) return;
+      if (e.target instanceof HTMLInputElement) e.target.blur(); // a slider in the hand would stay where it is
+      this.store.undo();
     });
   }
 

@@ -1,7 +1,7 @@
 // The same problem for the library: Python code, and commands.
 import { text } from "../kernels/kernel.ts";
-import { LABEL_LOSSES } from "./link.ts";
 import type { Model } from "./model.ts";
+import type { Point } from "./state.ts";
 
 const LOSSES: Record<string, string> = {
   squared_hinge: "SquaredHinge()",
@@ -10,30 +10,34 @@ const LOSSES: Record<string, string> = {
   absolute: "Absolute()",
 };
 
-/** A program that fits the very machine of the page. */
-export function python({ state, kernel }: Model): string {
+/** A program that fits the very machine of the page: with other losses than the hinge, three classes are pairs here. */
+export function python({ state, kernel, machines }: Model): string {
   const labels = state.task === "classes";
-  const rows = (of: (p: { x: number; y: number; c: number }) => string): string => state.points.map(of).join(", ");
-  const X = labels ? rows((p) => `[${p.x}, ${p.y}]`) : rows((p) => `[${p.x}]`);
-  const real = labels && !LABEL_LOSSES.includes(state.loss);
-  const y = rows((p) => String(labels ? (real ? 2 * p.c - 1 : p.c + 1) : p.y));
+  const hinge = state.loss === "hinge";
+  const pairs = labels && !hinge;
+  const rows = (of: (p: Point) => string): string => state.points.map(of).join(", ");
   const code = text(kernel);
-  const names = [...new Set(code.match(/[A-Z]\w+/g))].join(", ");
+  const names = [...new Set(code.match(/[A-Z]\w+/g)), hinge ? "SVC" : "KernelMachine"].join(", ");
   const loss = LOSSES[state.loss] ?? `Pinball(${state.quantile})`;
-  const model =
-    state.loss === "hinge"
-      ? `SVC(C=${state.C}, kernel=kernel, tol=1e-7)`
-      : `KernelMachine(kernel, loss=${loss}, penalty=${1 / state.C}, tol=1e-7)`;
+  const model = hinge
+    ? `SVC(C=${state.C}, kernel=kernel, tol=1e-7)`
+    : `KernelMachine(kernel, loss=${loss}, penalty=${1 / state.C}, tol=1e-7)`;
+  const fits = [`model = ${model}.fit(X, y)`, "print(model.certificate_)"];
+  const each = (): string[] => [
+    `for low, high in [${machines.map(({ pair }) => `(${pair!.map((c) => c + 1).join(", ")})`).join(", ")}]:`,
+    "    rows = (y == low) | (y == high)",
+    `    model = ${model}.fit(X[rows], np.where(y[rows] == low, -1, 1))`,
+    "    print(model.certificate_)",
+  ];
   return [
     "import numpy as np",
-    `from mercer import ${names}, ${state.loss === "hinge" ? "SVC" : "KernelMachine"}`,
-    ...(state.loss === "hinge" ? [] : [`from mercer.losses import ${loss.replace(/\(.*/, "")}`]),
+    `from mercer import ${names}`,
+    ...(hinge ? [] : [`from mercer.losses import ${loss.replace(/\(.*/, "")}`]),
     "",
-    `X = np.array([${X}])`,
-    `y = np.array([${y}])`,
+    `X = np.array([${rows((p) => (labels ? `[${p.x}, ${p.y}]` : `[${p.x}]`))}])`,
+    `y = np.array([${rows((p) => String(labels ? p.c + 1 : p.y))}])`,
     `kernel = ${code}`,
-    `model = ${model}.fit(X, y)`,
-    "print(model.certificate_)",
+    ...(pairs ? each() : fits),
     "print(kernel.proof())",
   ].join("\n");
 }

@@ -102,8 +102,22 @@ export function solved(core: Core, state: State, limits?: Limits): Model {
   }
 }
 
-/** f of each machine at some points, one column for each. */
+/** f of each machine at some points, one column for each; no number where a kernel of non-negative features has none. */
 export function valuesAt(core: Core, model: Fitted, at: Points): Float64Array {
+  try {
+    return values(core, model, at);
+  } catch (error) {
+    const inside = [...Array(at.n).keys()].filter((i) => at.row(i).every((v) => v >= 0));
+    if (inside.length === at.n) throw error;
+    const count = model.machines.length;
+    const some = inside.length > 0 ? values(core, model, at.take(inside)) : new Float64Array();
+    const out = new Float64Array(at.n * count).fill(NaN);
+    inside.forEach((row, i) => out.set(some.subarray(i * count, (i + 1) * count), row * count));
+    return out;
+  }
+}
+
+function values(core: Core, model: Fitted, at: Points): Float64Array {
   const count = model.machines.length;
   const weights = new Float64Array(model.X.n * count);
   model.machines.forEach(({ rows, fit: { alpha } }, k) =>

@@ -229,7 +229,7 @@ export class Plane {
     const tints = [mix(card, a, 0.3), mix(card, a, 0.13), mix(card, b, 0.13), mix(card, b, 0.3)];
     this.paint(side, (at) => {
       const v = at(f, 1, 0);
-      return tints[v < 0 ? (v <= -1 ? 0 : 1) : v < 1 ? 2 : 3]!;
+      return Number.isNaN(v) ? card : tints[v < 0 ? (v <= -1 ? 0 : 1) : v < 1 ? 2 : 3]!;
     });
   }
 
@@ -240,7 +240,7 @@ export class Plane {
     const here = new Float64Array(count);
     this.paint(side, (at) => {
       for (let k = 0; k < count; ++k) here[k] = at(f, count, k);
-      return tints[vote(model, here, 0)]!;
+      return here.some(Number.isNaN) ? card : tints[vote(model, here, 0)]!;
     });
   }
 

@@ -6,7 +6,7 @@ import { digits, el, slider } from "../page/dom.ts";
 import type { Lab, View } from "../page/lab.ts";
 import { type Model, problems } from "../page/model.ts";
 
-const MOST = 1000; // features
+const MOST = 500; // features
 const MOVING = 5e6; // products of features up to which the answer follows what moves
 const LAWS = "RBF, Laplacian, Matern and Cauchy";
 

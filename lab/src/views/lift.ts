@@ -85,7 +85,7 @@ export class LiftView implements View {
       return g.fillText("The lift is drawn for classes.", 12, 24);
     }
     const count = model.machines.length;
-    const f = valuesAt(lab.core, model, this.nodes).filter((_, i) => i % count === 0);
+    const f = valuesAt(lab.core, model, this.nodes).filter((_, i) => i % count === 0).map((v) => v || 0); // 0 where f has no value
     const top = Math.max(
       1.5,
       Math.min(
