@@ -114,6 +114,11 @@ def test_the_keyboard_draws_moves_and_deletes(opened):
     assert tab.state("points")[-1]["x"] == -2.4
     tab.tab.keyboard.press("Delete")
     assert len(tab.state("points")) == before
+    tab.tab.locator("#loss input[value=hinge]").focus()
+    for _ in range(2):
+        tab.tab.keyboard.press("ArrowRight")
+        tab.settle()
+    assert tab.state("loss") == "logistic"  # the choice has kept the focus
 
 
 def test_a_finger_draws_and_drags(opened):
@@ -121,6 +126,16 @@ def test_a_finger_draws_and_drags(opened):
     before = len(tab.state("points"))
     tab.tab.touchscreen.tap(*tab.place(-2.6, 2.6))
     assert len(tab.state("points")) == before + 1
+
+
+def test_a_slider_takes_over_what_was_read_off_the_data(opened):
+    tab = opened("#kernel=RBF()")
+    tab.tab.locator("#sliders input[name=scale]").focus()
+    for _ in range(3):
+        tab.tab.keyboard.press("ArrowRight")
+        tab.settle()
+    assert isinstance(parse_kernel(tab.state("kernel")).scale, float)
+    assert tab.tab.locator("#sliders output").inner_text() == tab.state("kernel").split("=")[1][:-1]
 
 
 def test_a_slider_changes_the_kernel_and_the_certificate(opened):

@@ -93,10 +93,10 @@ export function product(K: Float64Array, v: Float64Array): Float64Array {
   return out;
 }
 
-/** The objectives on the way: those after 1, 2, 4, ... steps. */
+/** The objectives on the way: those after 1, 2, 4, ... steps of SMO, or after each of Newton's. */
 export function course(core: Core, problem: Problem): { steps: number; primal: number; dual: number }[] {
   const out = [];
-  for (let steps = 1; steps <= SMO_STEPS; steps *= problem.loss.box ? 2 : 1, steps += problem.loss.box ? 0 : 1) {
+  for (let steps = 1; steps <= SMO_STEPS; steps = problem.loss.box ? 2 * steps : steps + 1) {
     const at = fit(core, { ...problem, steps, tol: 1e-12 });
     out.push({ steps: at.steps, primal: at.primal, dual: at.dual });
     if (at.steps < steps || (at.gap >= 0 && at.gap < 1e-9)) break;

@@ -34,6 +34,7 @@ const VIEWS: Record<ViewName, readonly [string, new (host: HTMLElement, lab: Lab
 const HANDS = "Click draws, drag moves, right-click or “erase” deletes.";
 const LEGENDS = {
   classes: `${HANDS} The dark line is f = 0, the thin ones are f = ±1, and beyond them the colour is deep; a ring marks a point with α ≠ 0, a faint one α = C.`,
+  votes: `${HANDS} Each pair of classes has its machine, and a colour is the class with the most votes; a ring marks a point with α ≠ 0.`,
   values: `${HANDS} The line is f; the thin ones lead from the points to it.`,
 };
 
@@ -223,7 +224,8 @@ export class App implements Lab {
   /** Which class is drawn, for the task at hand; emptying the plane; classes or values. */
   private tools(): void {
     const { state } = this.store;
-    byId("legend").textContent = LEGENDS[state.task];
+    const votes = (this.model?.machines.length ?? 0) > 1;
+    byId("legend").textContent = LEGENDS[votes ? "votes" : state.task];
     const host = byId("tools");
     if (host.dataset["task"] === state.task) return;
     host.dataset["task"] = state.task;

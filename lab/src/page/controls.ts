@@ -3,7 +3,7 @@ import { KERNELS } from "../catalogue.ts";
 import { type Argument, entryOf, type Kernel, type Proof, replaced, text, walk } from "../kernels/kernel.ts";
 import { KernelError, parse } from "../kernels/text.ts";
 import { lossOf } from "../numeric/losses.ts";
-import { byId, choice, digits, el, slider, type SliderRange } from "./dom.ts";
+import { byId, choice, digits, el, inHand, renew, slider, type SliderRange } from "./dom.ts";
 import type { Lab } from "./lab.ts";
 import { LABEL_LOSSES, LOSSES } from "./link.ts";
 import { PRICES } from "./state.ts";
@@ -34,6 +34,7 @@ const RULES: readonly (readonly [string, string, (k: string) => string])[] = [
 export class Controls {
   private readonly input = byId<HTMLTextAreaElement>("kernel");
   private shape = ""; // of the kernel whose sliders are shown: its text without the numbers
+  private readonly sliderHost = byId("sliders");
   private readonly lossHost = byId("loss");
 
   constructor(private readonly lab: Lab) {
@@ -116,11 +117,11 @@ export class Controls {
       return;
     }
     const shown = this.lab.model?.kernel ?? kernel;
-    const shape = `${JSON.stringify([...walk(kernel)].map(([k, way]) => [k.name, way, Object.values(k.given).map((v) => (Array.isArray(v) ? v.length : typeof v === "string" ? 0 : 1))]))}`;
-    const dragged = document.activeElement?.closest("#sliders") !== null && shape === this.shape;
-    if (dragged) return; // what is dragged stays in the hand
+    const many = (v: Argument): number => (Array.isArray(v) ? v.length : 1);
+    const shape = JSON.stringify([...walk(kernel)].map(([k, way]) => [k.name, way, Object.values(k.given).map(many)]));
+    if (inHand(this.sliderHost) && shape === this.shape) return;
     this.shape = shape;
-    byId("sliders").replaceChildren(...[...walk(kernel)].flatMap(([k, way]) => this.ofKernel(k, way, at(shown, way))));
+    renew(this.sliderHost, ...[...walk(kernel)].flatMap(([k, way]) => this.ofKernel(k, way, at(shown, way))));
   }
 
   private ofKernel(k: Kernel, way: readonly string[], shown: Kernel | undefined): HTMLElement[] {
@@ -176,14 +177,12 @@ export class Controls {
   private losses(): void {
     const { store } = this.lab;
     const { state } = store;
-    const dragged =
-      document.activeElement?.closest("#loss input[type=range]") !== null &&
-      document.activeElement !== null &&
-      this.lossHost.dataset["shape"] === state.loss + state.task;
-    if (dragged) return;
-    this.lossHost.dataset["shape"] = state.loss + state.task;
+    const shape = state.loss + state.task;
+    if (inHand(this.lossHost) && this.lossHost.dataset["shape"] === shape) return;
+    this.lossHost.dataset["shape"] = shape;
     const usable = state.task === "values" ? LOSSES.filter((l) => !LABEL_LOSSES.includes(l)) : LOSSES;
-    this.lossHost.replaceChildren(
+    renew(
+      this.lossHost,
       choice(
         "loss",
         usable.map((name) => [name, lossOf(name).title] as const),

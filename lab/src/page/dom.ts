@@ -36,6 +36,20 @@ export function byId<E extends HTMLElement>(id: string): E {
   return found as E;
 }
 
+/** Whether a slider among the children has the focus: what is in the hand is not to be made anew. */
+export function inHand(host: HTMLElement): boolean {
+  const held = document.activeElement;
+  return held instanceof HTMLInputElement && held.type === "range" && host.contains(held);
+}
+
+/** Make the children of an element anew; the choice that has the focus keeps it. */
+export function renew(host: HTMLElement, ...children: readonly Node[]): void {
+  const held = document.activeElement;
+  const place = held instanceof HTMLInputElement && host.contains(held) ? `[name="${held.name}"]:checked` : undefined;
+  host.replaceChildren(...children);
+  if (place) host.querySelector<HTMLInputElement>(place)?.focus();
+}
+
 /** A number to so many digits that count, without an exponent where one reads it better so. */
 export function digits(value: number, count = 4): string {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "none";

@@ -74,14 +74,7 @@ export function* problems(
 }
 
 /** The machines of a state on a matrix, to a tolerance. */
-export function machines(
-  core: Core,
-  state: State,
-  kernel: Kernel,
-  X: Points,
-  K: Held,
-  limits: Limits = {},
-): Machine[] {
+export function machines(core: Core, state: State, kernel: Kernel, X: Points, K: Held, limits: Limits = {}): Machine[] {
   const out: Machine[] = [];
   for (const { pair, rows, problem } of problems(core, state, kernel, X, K))
     out.push({ pair, rows, y: problem.y, fit: fit(core, { ...problem, ...limits }) });

@@ -51,7 +51,7 @@ export class LiftView implements View {
       el(
         "p",
         { class: "quiet" },
-        "What is a curve on the plane is a level of f: the sheet is f, cut at 0. In the space of the kernel the cut is a hyperplane. Drag to turn.",
+        "What is a curve on the plane is a level of f: the sheet is f, cut at 0. In the space of the kernel the cut is a hyperplane. Of three classes it shows the first two. Drag to turn.",
       ),
       this.canvas,
     );
@@ -85,7 +85,9 @@ export class LiftView implements View {
       return g.fillText("The lift is drawn for classes.", 12, 24);
     }
     const count = model.machines.length;
-    const f = valuesAt(lab.core, model, this.nodes).filter((_, i) => i % count === 0).map((v) => v || 0); // 0 where f has no value
+    const f = valuesAt(lab.core, model, this.nodes)
+      .filter((_, i) => i % count === 0)
+      .map((v) => v || 0); // 0 where f has no value
     const top = Math.max(
       1.5,
       Math.min(

@@ -13,7 +13,7 @@ import type { State } from "../page/state.ts";
 const FOLDS = 5;
 const MOST = 200; // points, beyond which evenly many are left out
 const SCALES = Array.from({ length: 13 }, (_, i) => Number((0.05 * 2 ** (i * 0.6)).toPrecision(2)));
-const PRICES = Array.from({ length: 9 }, (_, i) => 10 ** (i - 3 + (i > 8 ? 1 : 0)));
+const PRICES = Array.from({ length: 9 }, (_, i) => 10 ** (i - 3));
 const LOOSE = { tol: 1e-3, steps: 20_000 }; // of a fit of which only the sign of f is asked
 const SLICE = 12; // milliseconds of work between two frames
 
