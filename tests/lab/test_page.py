@@ -165,7 +165,12 @@ def test_every_loss_is_certified(opened):
         assert tab.state("loss") == loss.replace(" ", "_")
         assert "certified" in tab.tab.locator("#certificate").inner_text()
         seen.add(tab.fact("primal"))
+        assert tab.tab.evaluate("lab.plane.before.shown !== undefined")  # where f was before
     assert len(seen) == 1 + len(losses)
+    tab.tab.locator("#loss input[name=C]").focus()
+    tab.tab.keyboard.press("ArrowRight")
+    tab.settle()
+    assert tab.tab.evaluate("lab.plane.before.shown === undefined")
 
 
 def test_a_kernel_is_typed_proven_refused_and_refuted(opened):

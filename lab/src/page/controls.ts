@@ -189,6 +189,7 @@ export class Controls {
         state.loss,
         (loss) => store.set({ loss }),
       ),
+      el("p", { class: "quiet" }, "Swap only the loss: a grey line stays where f was."),
       lossCurve(state.loss, state.quantile, state.task === "classes"),
       slider("C", "C, the price of a loss", { low: PRICES[0], high: PRICES[1], log: true }, state.C, (C, gesture) =>
         store.set({ C }, gesture),

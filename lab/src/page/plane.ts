@@ -1,5 +1,6 @@
 // The plane: points, zones, boundary and margins on a canvas; drawing, dragging and deleting points.
 import { Points } from "../numeric/points.ts";
+import { Before } from "./before.ts";
 import { contour } from "./contour.ts";
 import { byId, css, mix, type Rgb } from "./dom.ts";
 import type { Lab } from "./lab.ts";
@@ -19,6 +20,7 @@ export class Plane {
   private readonly canvas = byId<HTMLCanvasElement>("plane");
   private readonly context = this.canvas.getContext("2d")!;
   private size = 0;
+  private readonly before = new Before();
   private held: number | undefined; // the point that is dragged
   private cursor: readonly [number, number] | undefined; // of the keyboard
   private nodes: { side: number; width: number; at: Points } | undefined;
@@ -190,24 +192,18 @@ export class Plane {
     if (count === 1) this.shades(f, side, pair);
     else this.votes(model, f, side);
     if (count !== 1) return;
-    const ink = lab.colour("ink");
-    this.level(f, side, 0, css(ink), 2);
+    const before = instead ? undefined : this.before.than(model.state, { f, side });
+    if (before) this.level(before.f, before.side, 0, css(lab.colour("muted"), 0.75), 1.6);
+    this.level(f, side, 0, css(lab.colour("ink")), 2);
     for (const [level, c] of [
       [-1, pair[0]],
       [1, pair[1]],
     ] as const)
       this.level(f, side, level, css(lab.colour(`c${c}`), 0.9), 1.2);
-    if (lab.beside) this.level(lab.beside(at.data, 2), side, 0, css(lab.colour("accent")), 2, [5, 4]);
+    if (lab.beside) this.level(lab.beside(at.data, 2), side, 0, css(lab.colour("accent")), 2);
   }
 
-  private level(
-    f: ArrayLike<number>,
-    side: number,
-    level: number,
-    style: string,
-    width: number,
-    dash: number[] = [],
-  ): void {
+  private level(f: ArrayLike<number>, side: number, level: number, style: string, width: number): void {
     const g = this.context;
     const cell = this.size / side;
     g.beginPath();
@@ -215,12 +211,10 @@ export class Plane {
       g.moveTo(x0 * cell, y0 * cell);
       g.lineTo(x1 * cell, y1 * cell);
     });
-    g.setLineDash(dash);
     g.strokeStyle = style;
     g.lineWidth = width;
     g.lineCap = "round";
     g.stroke();
-    g.setLineDash([]);
   }
 
   /** Four zones: surely and probably of each class. */
@@ -301,16 +295,14 @@ export class Plane {
   private curve(model: Model): void {
     const { lab, context: g } = this;
     const at = this.grid(CURVE, 1);
-    const line = (f: ArrayLike<number>, style: string, dash: number[] = []): void => {
+    const line = (f: ArrayLike<number>, style: string): void => {
       g.beginPath();
       for (let i = 0; i <= CURVE; ++i)
         g.lineTo(...this.place({ x: at.data[i]!, y: Math.max(-99, Math.min(99, f[i]!)) }));
       g.strokeStyle = style;
       g.lineWidth = 2.4;
       g.lineJoin = "round";
-      g.setLineDash(dash);
       g.stroke();
-      g.setLineDash([]);
     };
     const [machine] = model.machines;
     if (machine !== undefined && machine.rows.length <= 200) {
@@ -325,8 +317,11 @@ export class Plane {
       g.lineWidth = 1;
       g.stroke();
     }
-    line(lab.instead?.(at.data, 1) ?? valuesAt(lab.core, model, at), css(lab.colour("ink")));
-    if (lab.beside) line(lab.beside(at.data, 1), css(lab.colour("accent")), [5, 4]);
+    const f = valuesAt(lab.core, model, at);
+    const before = this.before.than(model.state, { f, side: CURVE });
+    if (before) line(before.f, css(lab.colour("muted"), 0.6));
+    line(f, css(lab.colour("ink")));
+    if (lab.beside) line(lab.beside(at.data, 1), css(lab.colour("accent")));
   }
 
   /** Circles, triangles and squares, so that no colour is needed; a ring for what carries the function. */
