@@ -61,9 +61,6 @@ class Symbol(Dual):
     def __format__(self, spec: str) -> str:
         return f"{{{self.text}}}"
 
-    def __reduce__(self) -> Any:
-        return Symbol, (self.value, self.text)
-
 
 def _operator(sign: str, name: str) -> None:
     def forward(self: Symbol, other: Any) -> Any:
@@ -280,7 +277,7 @@ def entry(cls: type[Kernel]) -> str:
 REFUSALS: dict[str, Callable[[], Any]] = {
     "difference": lambda: Linear() - Linear(),
     "negative": lambda: -Linear(),
-    "quotient": lambda: Linear() / Linear(),  # type: ignore[operator]
+    "quotient": lambda: Linear() / Linear(),
     "reciprocal": lambda: 2.0 / Linear(),
 }
 

@@ -1,5 +1,5 @@
 // The Gram matrix as a picture, and its eigenvalues.
-import { css, digits, el, mix } from "../page/dom.ts";
+import { css, digits, el, mix, type Rgb } from "../page/dom.ts";
 import type { Lab, View } from "../page/lab.ts";
 import type { Model } from "../page/model.ts";
 import { eigenvalues, witness } from "../numeric/spectrum.ts";
@@ -7,6 +7,7 @@ import { Chart } from "./chart.ts";
 
 const MOST = 160; // points of which eigenvalues are computed: 20 ms or so
 const MOVING = 400; // points up to which the picture follows what moves
+const SHADES = 255; // of each sign
 const FLOOR = 1e-12; // of the largest eigenvalue: the chart ends there
 
 export class GramView implements View {
@@ -17,6 +18,7 @@ export class GramView implements View {
   private readonly said = el("p", { class: "quiet" });
   private readonly chart = el("div");
   private order: number[] = [];
+  private range: readonly [number, number] = [0, 1];
 
   constructor(
     host: HTMLElement,
@@ -46,6 +48,7 @@ export class GramView implements View {
       .map((_, i) => i)
       .sort((a, b) => (task === "classes" ? points[a]!.c - points[b]!.c : points[a]!.x - points[b]!.x) || a - b);
     if (!settled && model.X.n > MOVING) return;
+    this.range = extremes(model.K.view);
     this.paint(model);
     this.caption(model);
     if (settled) this.spectrum(model);
@@ -55,18 +58,22 @@ export class GramView implements View {
     const n = this.order.length;
     if (n === 0) return;
     const K = model.K.view;
-    const top = K.reduce((most, v) => Math.max(most, Math.abs(v)), 0) || 1;
+    const [low, high] = this.range;
+    const top = Math.max(-low, high) || 1;
     this.canvas.width = this.canvas.height = n;
     const g = this.canvas.getContext("2d")!;
     const image = g.createImageData(n, n);
-    const [zero, up, down] = ["card", "c0", "c1"].map((c) => this.lab.colour(c)) as [never, never, never];
-    this.order.forEach((row, i) =>
-      this.order.forEach((col, j) => {
-        const v = K[row * n + col]! / top;
-        const [r, green, b] = mix(zero, v >= 0 ? up : down, Math.abs(v));
-        image.data.set([r, green, b, 255], 4 * (i * n + j));
-      }),
-    );
+    const pixels = new Uint32Array(image.data.buffer);
+    const [zero, up, down] = ["card", "c0", "c1"].map((c) => this.lab.colour(c)) as [Rgb, Rgb, Rgb];
+    const shades = Array.from({ length: 2 * SHADES + 1 }, (_, k) => {
+      const [r, green, b] = mix(zero, k < SHADES ? down : up, Math.abs(k - SHADES) / SHADES);
+      return (255 << 24) | (b << 16) | (green << 8) | r;
+    });
+    for (let i = 0, to = 0; i < n; ++i) {
+      const row = this.order[i]! * n;
+      for (let j = 0; j < n; ++j, ++to)
+        pixels[to] = shades[SHADES + Math.round((SHADES * K[row + this.order[j]!]!) / top)]!;
+    }
     g.putImageData(image, 0, 0);
   }
 
@@ -84,10 +91,9 @@ export class GramView implements View {
 
   private caption(model: Model | undefined): void {
     if (model === undefined) return;
-    const v = model.K.view;
-    const [low, high] = v.reduce(([a, b], x) => [Math.min(a!, x), Math.max(b!, x)], [Infinity, -Infinity]);
+    const [low, high] = this.range;
     this.said.replaceChildren(
-      `${model.X.n} × ${model.X.n} values from ${digits(low!, 3)} to ${digits(high!, 3)}; `,
+      `${model.X.n} × ${model.X.n} values from ${digits(low, 3)} to ${digits(high, 3)}; `,
       el("span", { style: `color:${css(this.lab.colour("c0"))}` }, "positive"),
       ", ",
       el("span", { style: `color:${css(this.lab.colour("c1"))}` }, "negative"),
@@ -119,6 +125,16 @@ export class GramView implements View {
   }
 }
 
+function extremes(values: Float64Array): readonly [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const v of values) {
+    if (v < low) low = v;
+    if (v > high) high = v;
+  }
+  return [low, high];
+}
+
+/** The matrix of the first n points. */
 function leading(model: Model, n: number): Float64Array {
   const K = model.K.view;
   const out = new Float64Array(n * n);

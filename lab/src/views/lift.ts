@@ -6,7 +6,7 @@ import type { Lab, View } from "../page/lab.ts";
 import { type Model, valuesAt } from "../page/model.ts";
 import { EDGE } from "../page/state.ts";
 
-const SIDE = 36; // cells each way
+const SIDE = 30; // cells each way
 const HEIGHT = 1.7; // of |f| = `top` in the units of the plane
 
 export class LiftView implements View {
