@@ -8,8 +8,7 @@ const unpacked = (id) =>
     Buffer.from(page.match(new RegExp(`id="${id}">([^<]*)<`))[1], "base64"),
   );
 new Function(unpacked("program").toString())();
-const { Core, Points, fit, lossOf, parse, proof, resolved, text } =
-  mercerLab.numeric;
+const { Core, Points, eigenvalues, fit, lossOf, parse, proof, resolved, text, witness } = mercerLab.numeric;
 const core = await Core.from(unpacked("core"));
 
 const points = (X) => Points.of(X, X[0].length);
@@ -35,6 +34,12 @@ const ways = {
     });
     K.release();
     return { ...done, alpha: [...done.alpha], values: [...done.values] };
+  },
+  spectrum: ({ kernel, X }) => {
+    const K = core.matrix(kernelOf(kernel, X), points(X)).view.slice();
+    const values = eigenvalues(K, X.length);
+    const shown = witness(K, X.length, values[0]);
+    return { values: [...values], witness: shown ? { a: [...shown.a], value: shown.value } : null };
   },
   text: ({ kernel }) => text(parse(kernel)),
   proof: ({ kernel }) => proof(parse(kernel)),

@@ -222,6 +222,21 @@ def test_a_cell_of_the_gram_matrix_lights_up_its_two_points(opened):
     assert f"k(x{i}, x{j}) = " in tab.tab.locator("#view").inner_text()
 
 
+def test_random_features_come_near_the_kernel(opened):
+    tab = opened("#view=features")
+    X = np.array([[p["x"], p["y"]] for p in tab.state("points")])
+    for kernel in ("RBF(scale=1)", "Laplacian(scale=1)", "Matern(nu=1.5, scale=1)", "Cauchy(scale=1)"):
+        tab.tab.locator("#kernel").fill(kernel)
+        tab.settle()
+        errors = []
+        for key in ("Home", "End"):
+            tab.tab.locator("#view input[name=D]").press(key)
+            said = tab.tab.locator("#view").inner_text()
+            errors.append(float(re.search(r"Gram matrix: ([\d.]+)", said)[1]))
+        deviation = np.sqrt(0.5 / 500) / np.sqrt((parse_kernel(kernel)(X) ** 2).mean())  # of the mean of 500 cosines
+        assert errors[1] < 1.3 * deviation < 0.5 < errors[0], kernel
+
+
 def test_one_walks_on_the_map_of_held_out_errors(opened):
     tab = opened("#view=map")
     tab.tab.locator("#view canvas").focus()

@@ -131,6 +131,21 @@ def test_what_the_library_refuses_the_page_refuses_with_the_same_sentence(ask):
         assert answer["error"] == refused.value.sentence, text
 
 
+def test_eigenvalues_and_a_witness_where_one_is_negative(ask):
+    texts = ["RBF(0.5)", "Linear() + Constant(0.5)", "Constant(1.0)", "Sigmoid(gamma=1.0, c=-1.0)"]
+    for text, answer in zip(
+        texts, ask([{"way": "spectrum", "kernel": t, "X": POINTS.tolist()} for t in texts]), strict=True
+    ):
+        K = parse_kernel(text)(POINTS)
+        values = np.linalg.eigvalsh(K)[::-1]
+        np.testing.assert_allclose(answer["values"], values, atol=1e-12 * values[0], err_msg=text)
+        if values[-1] < -1e-10 * values[0]:
+            a = np.array(answer["witness"]["a"])
+            assert a @ K @ a == pytest.approx(answer["witness"]["value"])
+            assert a @ K @ a < 0
+    assert values[-1] < 0  # of the sigmoid
+
+
 def problems():
     """Fifty problems: kernels, losses, sizes and prices drawn with one seed."""
     rng = np.random.default_rng(0)

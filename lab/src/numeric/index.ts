@@ -6,5 +6,6 @@ import { Core } from "./core.ts";
 import { fit } from "./fit.ts";
 import { lossOf } from "./losses.ts";
 import { Points } from "./points.ts";
+import { eigenvalues, witness } from "./spectrum.ts";
 
-export const numeric = { Core, Points, fit, lossOf, parse, proof, resolved, text };
+export const numeric = { Core, Points, eigenvalues, fit, lossOf, parse, proof, resolved, text, witness };

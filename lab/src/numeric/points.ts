@@ -1,6 +1,8 @@
 // Points as rows of numbers, and the maps that kernels see them through.
 import type { PointMap } from "../kernels/entry.ts";
 
+const KEPT = 16; // images of one set of points: the grid of the plane lives through many scales
+
 export class Points {
   readonly n: number;
   private readonly images = new Map<string, Points>();
@@ -26,10 +28,11 @@ export class Points {
     return new Points(out, this.width);
   }
 
-  /** The points after a map, made once. */
+  /** The points after a map; the last few are kept, since many kernels ask for the same. */
   through(map: PointMap): Points {
     const key = JSON.stringify(map);
     let image = this.images.get(key);
+    if (image === undefined && this.images.size >= KEPT) this.images.clear();
     if (image === undefined) this.images.set(key, (image = applied(this, map)));
     return image;
   }

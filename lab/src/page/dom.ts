@@ -78,7 +78,10 @@ export function slider(
   change: (value: number, gesture: boolean) => void,
 ): HTMLElement {
   const to = (v: number): number => (range.log ? Math.log10(v) : v);
-  const from = (v: number): number => (range.whole ? Math.round(v) : Number((range.log ? 10 ** v : v).toPrecision(3)));
+  const from = (v: number): number => {
+    const value = range.log ? 10 ** v : v;
+    return range.whole ? Math.round(value) : Number(value.toPrecision(3));
+  };
   const shown = el("output", {}, digits(value));
   const [low, high] = [to(range.low), to(range.high)];
   let dragging = false;
@@ -87,7 +90,7 @@ export function slider(
     name,
     min: low,
     max: high,
-    step: range.whole ? 1 : (high - low) / 400,
+    step: range.whole && !range.log ? 1 : (high - low) / 400,
     "aria-label": title,
     "aria-valuetext": digits(value),
     input: () => {
