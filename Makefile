@@ -4,7 +4,8 @@
 #   make test      tests and doctests (ARGS="-k rbf")        make sanitize   core tests under sanitizers
 #   make bench     the benchmarks                            make wheel      build, then test, the wheel
 #   make docs      the pages, into build/docs                make format     what ruff can repair by itself
-#   make build     compile what has changed                  make clean      remove all that these have made
+#   make lab       the page of `mercer lab`                  make build      compile what has changed
+#   make clean     remove all that these have made
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -26,7 +27,7 @@ SETTINGS := build-dir=build/editable
 SANITIZERS := address,undefined thread
 SANITIZED = build-dir=build/sanitize-$* cmake.build-type=Debug cmake.define.MERCER_SANITIZE=$* install.strip=false
 
-.PHONY: demo test bench docs lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
+.PHONY: demo test bench docs lab lint format sanitize $(SANITIZERS:%=sanitize-%) wheel build clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -74,8 +75,33 @@ $(SANITIZERS:%=sanitize-%): sanitize-%:
 		TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 OPENBLAS_NUM_THREADS=1 \
 		.venv-sanitize-$*/bin/python -m pytest --capture=sys tests/core $(ALSO) $(ARGS)
 
+# One HTML file: the core compiled to WebAssembly, the catalogue of kernels, and the page around them. Exceptions do not link
+# there, and nothing in it throws; vectors are those of WebAssembly.
+LAB := src/mercer/lab/lab.html
+LAB_SOURCES := $(wildcard lab/*.* lab/core/* lab/src/*.ts lab/src/*/*.ts)
+LAB_FLAGS := -std=c++20 -O3 -s -target wasm32-wasi -msimd128 -mexec-model=reactor -fno-exceptions -fno-rtti \
+	-fno-math-errno -fno-trapping-math -ffp-contract=fast -w -DMERCER_ISA=baseline -DMERCER_DENSE_ALONE -Isrc/mercer/_core
+
+lab: $(LAB)
+
+build/lab/core.wasm: $(VENV)/.lab $(wildcard lab/core/* src/mercer/_core/*.hpp src/mercer/_core/engine/* src/mercer/_core/machines/*)
+	@mkdir -p $(@D); echo "Compiling the core to WebAssembly"
+	@$(BIN)/python -m ziglang c++ $(LAB_FLAGS) -o $@ lab/core/lab.cpp
+
+build/lab/.tools: lab/package.json
+	@mkdir -p $(@D); cd lab && npm install --silent --no-fund --no-audit --no-package-lock 2>$(CURDIR)/build/lab/npm.log
+	@touch $@
+
+lab/src/catalogue.ts: $(VENV)/.installed $(VENV)/.lab lab/export.py $(wildcard src/mercer/kernels/*.py src/mercer/kernels/*/*.py src/mercer/points/formulas/*.py)
+	@$(BIN)/python lab/export.py $@
+
+$(LAB): build/lab/core.wasm build/lab/.tools lab/src/catalogue.ts $(LAB_SOURCES)
+	@cd lab && node_modules/.bin/tsc -p .
+	@mkdir -p $(@D); cd lab && node bundle.mjs $(CURDIR)/build/lab/core.wasm $(CURDIR)/$@
+	@echo "$@: $$(wc -c <$@) bytes"
+
 # Source archive, wheel from the archive, and the tests from the wheel, in a folder with no sources about.
-wheel: $(VENV)/.dev
+wheel: $(VENV)/.dev $(LAB)
 	@rm -rf dist; mkdir -p build
 	@$(BIN)/python -m build --outdir dist . >build/wheel.log 2>&1 || { tail -n 40 build/wheel.log; exit 1; }
 	@set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
@@ -86,7 +112,8 @@ wheel: $(VENV)/.dev
 	$$away/venv/bin/pytest $(PYTEST) --rootdir . -c pyproject.toml tests $$package $(ARGS)
 
 clean:
-	rm -rf .venv .venv-sanitize-* build dist demo docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sanitize-* build dist demo docs/generated src/mercer/lab lab/node_modules lab/src/catalogue.ts
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Requirements come from pyproject.toml alone; these rules copy its lists to files that pip reads.
@@ -107,7 +134,7 @@ $(VENV)/.installed: $(VENV)/.builders $(CORE)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) $(SETTINGS:%=--config-settings=%) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.created pyproject.toml
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs $(VENV)/.lab: $(VENV)/.%: $(VENV)/.created pyproject.toml
 	@$(call requirements,['project']['optional-dependencies']['$*']) > $@.txt
 	@echo "Installing the requirements of mercer[$*] into $(VENV)"
 	@$(BIN)/python -m pip install $(PIP_FLAGS) -r $@.txt

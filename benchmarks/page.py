@@ -25,6 +25,7 @@ TITLES = {
     "graphs": "Graphs",
     "tables": "From a table to a model",
     "lecture": "The lectures' thought experiment",
+    "lab": "The lab",
 }
 COLUMNS = ("work", "mercer", "peer", "result")
 HEAD = """# How fast, how good

@@ -152,7 +152,7 @@ def test_kernels_lists_the_catalogue_with_status(server, tmp_path):
         assert f"\n{written} " in second
 
 
-@pytest.mark.parametrize("name", ["fit", "predict", "score", "show", "verify", "check"])
+@pytest.mark.parametrize("name", ["fit", "predict", "score", "show", "verify", "check", "lab"])
 def test_help_shows_what_to_type(name):
     done = CliRunner().invoke(app, [name, "--help"])
     assert done.exit_code == 0

@@ -46,6 +46,7 @@ for command in (
     kernels.kernels,
     demo.demo,
     demo.tour,
+    demo.lab,
 ):
     app.command(epilog=vars(command)["epilog"])(command)
 

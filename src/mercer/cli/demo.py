@@ -1,9 +1,10 @@
-"""Demonstrations: the main job on a table of scikit-learn's, then the thought experiment; and a tour of the library."""
+"""Demonstrations: the main job on a table of scikit-learn's and the thought experiment; a tour; a page to play with."""
 
 from __future__ import annotations
 
 import sys
 import time
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from mercer.cli.options import Force, Output, interruptible, is_model, is_report
 from mercer.cli.output import fail, guarded, heading, terminal
 
 TARGET = "diagnosis"
+LAB = Path(__file__).parents[1] / "lab" / "lab.html"  # made by `make lab`, and part of every wheel
 DATA, NEW, MODEL, REPORT, PREDICTED = "tumours.csv", "new.csv", "tumours.mercer", "tumours.html", "predicted.csv"
 
 
@@ -51,6 +53,25 @@ def tour(
     require_outputs([Output("--out", out / name) for name in shown.PICTURES], force=force)
     with interruptible():
         shown.run(out, quick=quick)
+
+
+@guarded("mercer lab", "mercer lab --write lab.html")
+def lab(
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="Write the page there, and open nothing.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Open the lab: one page in which kernels, losses and machines are played with, without a server."""
+    if not LAB.exists():
+        fail("the page of the lab is not built; run make lab in the sources.")
+    if write is not None:
+        require_outputs([Output("--write", write, is_report)], force=force)
+        with written(write) as (draft,):
+            draft.write_bytes(LAB.read_bytes())
+    elif not webbrowser.open(LAB.as_uri()):
+        fail(f"no browser could be opened; the page is {LAB}.")
+    terminal().print(Text.assemble("The lab is ", (str((write or LAB).absolute()), "bold")), soft_wrap=True)
 
 
 def make_folder(out: Path) -> None:

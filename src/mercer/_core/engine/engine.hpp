@@ -11,6 +11,13 @@
 
 #include "../isa.hpp"
 
+// In the page of lab/ all points are dense: what tells of others is a constant, and the compiler leaves their code out.
+#if defined(MERCER_DENSE_ALONE)
+#define DENSE_ALONE static constexpr
+#else
+#define DENSE_ALONE
+#endif
+
 namespace mercer {
 
 // Sums over coordinates j of a function of (x_j, z_j).
@@ -69,22 +76,22 @@ struct Operand {  // the two sets of points that one statistic compares
   const T* z = nullptr;        // right points, packed by Engine::pack
   const T* weight = nullptr;   // per-coordinate factor of (x_j - z_j), or null
   T low = 0, high = 0;         // float32 values between these are summed again in double (see Strip::refine)
-  bool sparse = false;  // both sides compressed
-  bool thin = false;    // the left side compressed, the right one packed
+  DENSE_ALONE bool sparse = false;  // both sides compressed
+  DENSE_ALONE bool thin = false;    // the left side compressed, the right one packed
   Sparse<T> xs, zs;
   Columns<T> zc;  // zs by column, if at hand
   // Squared norms by Engine::norms, whole panels of them on the right: squared distances are then taken from inner
   // products of points that were moved to a common centre.
-  const T* x_norms = nullptr;
+  DENSE_ALONE const T* x_norms = nullptr;
   const T* z_norms = nullptr;
   // The same of sparse points, in double. Where such a distance is below the share `near` of |x|^2 + |z|^2, it is
   // taken from differences instead.
-  const double* x_squares = nullptr;
+  DENSE_ALONE const double* x_squares = nullptr;
   const double* z_squares = nullptr;
   double near = 0;
   // Inner products of coarse points: each number of x and z is a pair of 16-bit whole ones (in its bits), d counts pairs,
   // and a point is its whole numbers times its unit; whole panels of units on the right.
-  const T* x_unit = nullptr;
+  DENSE_ALONE const T* x_unit = nullptr;
   const T* z_unit = nullptr;
   double reach = 0;  // no distance by inner products is larger; 0 where there is none
 };
