@@ -48,6 +48,7 @@ def test_examples_run(path, capsys, monkeypatch):
 @pytest.mark.parametrize("path", LECTURES, ids=lambda p: p.stem)
 def test_lectures_are_true(path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
+    plt.close("all")
     with threadpool_limits(1):  # small matrices, which threads of BLAS beside other tests would only delay
         runpy.run_path(str(path))
     assert 2 <= len(plt.get_fignums()) <= 3

@@ -41,7 +41,7 @@ class BoundariesDisplay:
     >>> X, y = plots.LIFTS["rings"].sample()
     >>> display = plots.BoundariesDisplay.from_estimator(SVC(), X, y, kernel=[RBF(s) for s in (0.05, 0.5, 5.0)])
     >>> [axes.get_title(loc="left") for axes in display.axes_]
-    ['RBF(scale=0.05): 100% right', 'RBF(scale=0.5): 100% right', 'RBF(scale=5.0): 85% right']
+    ['RBF(scale=0.05): 100% right', 'RBF(scale=0.5): 100% right', 'RBF(scale=5.0): 75% right']
     """
 
     displays: list[BoundaryDisplay]

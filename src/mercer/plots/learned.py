@@ -49,7 +49,7 @@ class MetricDisplay(Display):
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> model = KernelRidge(kernel=RBF((1.0, 2.0, 9.0))).fit(X, X[:, 0])
     >>> [f"{share:.2f}" for share in plots.MetricDisplay.from_estimator(model).shares.values()]
-    ['0.79', '0.20', '0.01']
+    ['0.87', '0.12', '0.01']
     """
 
     shares: dict[str, float]
