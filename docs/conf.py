@@ -50,6 +50,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "download_all_examples": False,
 }
 
@@ -63,13 +64,12 @@ copybutton_exclude = ".linenos, .gp, .go"  # prompts and answers are not copied
 
 
 def as_shown(app, docname, source):
-    """Take from the front page the pages that need not be there, and from examples the empty line that ends them."""
-    absent = {"generated/lectures/index", "conventions", "plots", "lab"} - app.env.found_docs
-    if docname == "index":
-        source[0] = "\n".join(line for line in source[0].split("\n") if line not in absent)
-        for name in absent:
-            source[0] = source[0].replace(f":link: {name}\n", ":link: generated/examples/index\n")
-    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+    """Leave out what speaks of pages that need not be there, and the empty line that ends an example."""
+    lines = source[0].replace("\n\n```\n", "\n```\n").split("\n")
+    for name in {"generated/lectures/index", "conventions", "plots", "lab"} - app.env.found_docs:
+        lines = [line for line in lines if line != name and f"]({name}.md)" not in line]
+        lines = [line.replace(f":link: {name}", ":link: generated/examples/index") for line in lines]
+    source[0] = "\n".join(lines)
 
 
 def setup(app):

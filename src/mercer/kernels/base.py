@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.kernels.proof import Proof
 from mercer.points import Comparison, Pair, Points, diagonal
-from mercer.points.sets.single import is_single, of_sets
+from mercer.points.sets.one import is_one_point, of_sets
 
 if TYPE_CHECKING:
     from mercer.rkhs import RKHSFunction
@@ -116,15 +116,15 @@ class Kernel(ABC):
         """
         if Z is None:
             return self._matrix(X, None)
-        alone = is_single(X), is_single(Z)
+        alone = is_one_point(X), is_one_point(Z)
         if alone[0] != alone[1]:
             one, other, kind = ("X", "Z", type(X)) if alone[0] else ("Z", "X", type(Z))
             raise TypeError(
                 f"{one} is a single {kind.__name__} and {other} is a set of points: k(x, z) takes two single points or "
                 f"two sets; write [{one.lower()}] for a set of one."
             )
-        K, single = of_sets(self._matrix, X, Z)
-        return float(K[0, 0]) if single else K
+        K, is_pair = of_sets(self._matrix, X, Z)
+        return float(K[0, 0]) if is_pair else K
 
     def _matrix(self, X: Any, Z: Any) -> Any:
         left = Points.of(X)
@@ -163,8 +163,8 @@ class Kernel(ABC):
 
         if not self.resolved:
             raise ValueError(f"{self!r} takes a parameter from data, and one point is too few: use k.resolve(X) first.")
-        points, single = of_sets(self._looked_at, x)
-        if not single:
+        points, one = of_sets(self._looked_at, x)
+        if not one:
             raise ValueError(
                 f"k.at(x) takes one point; x is a set of {len(points)}. RKHSFunction(k, [x], [1.0]) is the function "
                 "where a point is itself a list."

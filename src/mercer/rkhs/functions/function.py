@@ -16,8 +16,8 @@ from mercer.gram import gradient
 from mercer.kernels import Kernel
 from mercer.kernels.rules.scikit_learn import as_kernel
 from mercer.points import Points
+from mercer.points.sets.one import of_sets
 from mercer.points.sets.points import is_foreign
-from mercer.points.sets.single import of_sets
 from mercer.rkhs.functions.centres import doubled, joined, like, plain, size_of, taken
 from mercer.rkhs.functions.pruning import Projected, Pruned, project, prune
 from mercer.rkhs.functions.sums import distances, inner, norms, values
@@ -330,8 +330,8 @@ class RKHSFunction(KernelSum):
 
         One point is what it is in k(x, z): a number, a text, a graph, or a flat array where points are rows of numbers.
         """
-        inside, single = of_sets(self._inside, X)
-        return float(inside[0]) + self.offset if single else inside + self.offset
+        inside, one = of_sets(self._inside, X)
+        return float(inside[0]) + self.offset if one else inside + self.offset
 
     def __len__(self) -> int:
         return int(self.coefficients.shape[0])

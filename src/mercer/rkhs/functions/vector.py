@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from mercer.kernels import Kernel, Linear
+from mercer.points.sets.one import of_sets
 from mercer.points.sets.points import is_foreign
-from mercer.points.sets.single import of_sets
 from mercer.rkhs.functions.centres import joined, like, plain, size_of, taken
 from mercer.rkhs.functions.function import KernelSum, RKHSFunction, same_space
 from mercer.rkhs.functions.sums import inner
@@ -132,9 +132,9 @@ class RKHSVector(KernelSum, Sequence[RKHSFunction]):
 
     def __call__(self, X: Any) -> Any:
         """Return every function at each point of X, (n, functions), in one pass; at one point, (functions,)."""
-        values, single = of_sets(self._inside, X)
+        values, one = of_sets(self._inside, X)
         values = values + like(self.offsets, values)
-        return values[0] if single else values
+        return values[0] if one else values
 
     # -- the vector space -------------------------------------------------------------------------------
 

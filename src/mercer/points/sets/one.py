@@ -12,12 +12,12 @@ from scipy import sparse
 from mercer.points.sets.vectors import NoMatrix
 
 
-def is_single(data: Any) -> bool:
+def is_one_point(data: Any) -> bool:
     """Return whether this can be one point only: a number, a text, a dictionary, a graph, what has no length.
 
     Examples
     --------
-    >>> [is_single(data) for data in (1.5, "ACGT", {"age": 3}, [1.5], ["ACGT"])]
+    >>> [is_one_point(data) for data in (1.5, "ACGT", {"age": 3}, [1.5], ["ACGT"])]
     [True, True, True, False, False]
     """
     if isinstance(data, str | bytes | dict) and not sparse.issparse(data):
@@ -43,7 +43,7 @@ def of_sets(function: Callable[..., Any], *given: Any) -> tuple[Any, bool]:
     >>> of_sets(RBF(1.0).diag, [1.0, 2.0])
     (array([1.]), True)
     """
-    if all(map(is_single, given)):
+    if all(map(is_one_point, given)):
         with suppress(NoMatrix):
             return function(*([x] for x in given)), True
         return function(*([[x]] for x in given)), True

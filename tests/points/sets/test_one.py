@@ -7,7 +7,7 @@ from scipy import sparse
 
 from cases import each
 from mercer import Graph
-from mercer.points.sets.single import is_single, of_sets
+from mercer.points.sets.one import is_one_point, of_sets
 from mercer.points.sets.vectors import NoMatrix
 
 
@@ -27,7 +27,7 @@ class Triangle:
     "data", [1, 1.5, np.float32(1), np.array(2.0), "ACGT", b"ACGT", {"age": 3}, Graph([(0, 1)]), Triangle(), object()]
 )
 def test_single_points(data):
-    assert is_single(data)
+    assert is_one_point(data)
 
 
 @each(
@@ -36,7 +36,7 @@ def test_single_points(data):
      sparse.dok_array((2, 2)), pd.DataFrame({"a": [1.0]}), iter([1.0])],
 )  # fmt: skip
 def test_sets_of_points_and_what_may_be_one(data):
-    assert not is_single(data)
+    assert not is_one_point(data)
 
 
 def of_rows(X):
