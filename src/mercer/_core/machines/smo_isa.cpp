@@ -140,12 +140,17 @@ double weight_below(const Variables& v, double sign, double b, const double* wei
   return total;
 }
 
+// What a variable adds to the gap, computed without a branch: the signs of slopes cannot be predicted.
+inline double gap_of(double value, double bound, double slope) {
+  const double below = value * slope, above = (value - bound) * slope;
+  return slope >= 0 ? below : value == bound ? 0.0 : above;
+}
+
 double gap_at(const Variables& v, double plus, double minus) {
   double gap = 0;
   for (i64 i = 0; i < v.n; ++i) {
-    const double p = v.gradient[i] + v.width[i] + plus, m = -v.gradient[i] + v.width[i] + minus;
-    gap += p >= 0 ? v.plus[i] * p : (v.plus[i] == v.upper[i] ? 0.0 : (v.plus[i] - v.upper[i]) * p);
-    gap += m >= 0 ? v.minus[i] * m : (v.minus[i] == v.lower[i] ? 0.0 : (v.minus[i] - v.lower[i]) * m);
+    gap += gap_of(v.plus[i], v.upper[i], v.gradient[i] + v.width[i] + plus);
+    gap += gap_of(v.minus[i], v.lower[i], -v.gradient[i] + v.width[i] + minus);
   }
   return gap;
 }
