@@ -49,7 +49,8 @@ def test_every_machine_has_the_same_table(model):
 )
 def test_the_course_begins_with_the_first_step(model):
     table = model.fit(X, (CLASSES > 4) * 2 - 1 if is_classifier(model) else Y).history_
-    assert table["steps"][:3].tolist() == [1, 4, 16]
+    assert table["steps"][0] == 1
+    assert (table["steps"][1:-1] <= 4 * table["steps"][:-2]).all()
     assert table["gap"][0] > 0.5 > table["gap"][-1]
     assert (table["primal"] >= table["dual"] - 1e-9 * np.abs(table["dual"])).all()
     assert (np.diff(table["dual"]) >= -1e-6 * np.abs(table["dual"][1:])).all()

@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZIP_STORED, ZipFile
@@ -66,13 +67,14 @@ _LOOKS = 13  # one ahead, and those at steps 1, 4, 16, ... of one call of the co
 def begin_looks(problems: int = 1, steps: float = 0.0, dual: float = 0.0, seconds: float = 0.0) -> np.ndarray:
     """Return room in which the core keeps rows of the history of problems, behind one that says where they begin."""
     looks = np.zeros((problems, _LOOKS, len(Row._fields)))
-    looks[:, 0] = (steps, 0.0, dual, 0.0, 0.0, seconds)
+    if steps or dual or seconds:
+        looks[:, 0] = (steps, 0.0, dual, 0.0, 0.0, seconds)
     return looks
 
 
 def early_rows(looks: np.ndarray, steps: float) -> list[Row]:
     """Return what the core has kept of one problem up to a step that somebody else looks at."""
-    return [Row._make(row) for row in looks[1:].tolist() if 0 < row[0] < steps]
+    return [Row(*row) for row in takewhile(lambda row: 0 < row[0] < steps, looks[1:].tolist())]
 
 
 class Run:

@@ -12,7 +12,7 @@
 namespace mercer::MERCER_ISA {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr int look_halvings = 8;  // for a history: leaves 1/256 of the violation, which shrinks with the gap
+constexpr int look_halvings = 4;  // for a history: leaves 1/16 of the violation, which shrinks with the gap
 
 // The slope of the objective when b_i grows is F_i + up, when it shrinks F_i + down; infinite where it cannot.
 struct Slopes {
