@@ -2,9 +2,9 @@
 
 import os
 
-# Before NumPy is first imported. Processes of pytest that each start a thread of BLAS per core wait for one another: on
-# two cores the same tests took four times the processor. Threads of the library wait without turning, and some of its
-# code is for two alone. (Workers inherit what the process that starts them has set, so that it may not depend on them.)
+# Before NumPy is first imported. Where each process of pytest starts a thread of BLAS per core, these wait for one another:
+# on two cores the same tests took four times the processor. The library's own threads wait without spinning, and some of
+# its code runs with two or more alone. (Workers inherit what the process that starts them sets: it is the same for all.)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("MERCER_NUM_THREADS", "2")
