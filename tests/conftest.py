@@ -2,9 +2,9 @@
 
 import os
 
-# Before NumPy is first imported. Where each process of pytest starts a thread of BLAS per core, these wait for one another:
-# on two cores the same tests took four times the processor. The library's own threads wait without spinning, and some of
-# its code runs with two or more alone. (Workers inherit what the process that starts them sets: it is the same for all.)
+# Before NumPy is first imported. Where each process of pytest starts a thread of BLAS per core, these wait for one
+# another: on two cores the same tests took four times the processor. The library's own threads wait without spinning,
+# and some of its code runs with two or more alone. Workers inherit what the process that starts them sets.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("MERCER_NUM_THREADS", "2")
