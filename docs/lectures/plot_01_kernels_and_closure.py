@@ -204,7 +204,7 @@ def bell(X):
 by_rules = (2.0 * Linear()).exp().rescaled(bell)
 assert np.allclose(by_rules(X), gauss(X))
 assert by_rules.proof().proven
-print(by_rules.proof())
+tree = plots.proof(by_rules)
 
 # %%
 # Differences and negative multiples are refused, with the reason. The reason is not pedantry: the difference of these

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import RBF, LinearSVC, Pegasos, Perceptron, plots
-from mercer.losses import Hinge, Logistic, PerceptronLoss, Squared
+from mercer.losses import Hinge, Logistic, PerceptronLoss, Squared, ZeroOne
 from mercer.plots.style import BLUE, INK, MUTED, RED, house, scatter
 
 m = np.linspace(-3, 3, 601)
@@ -39,16 +39,7 @@ assert Squared().value(1.0, 3.0) == Squared().value(
     1.0, -1.0
 )  # the squared loss punishes being too right
 
-with house():
-    fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    ax.step(m, zero_one, color=MUTED, lw=1.2, label="0-1")
-    for (name, values), colour, line in zip(
-        losses.items(), (RED, BLUE, INK, MUTED), ("-", "-", (0, (4, 2)), (0, (1, 1.5))), strict=True
-    ):
-        ax.plot(m, values, color=colour, ls=line, lw=2, label=name)
-    ax.set(xlabel="margin  y f(x)", ylabel="loss", ylim=(-0.1, 4))
-    ax.set_title("What a margin costs")
-    ax.legend()
+costs = plots.losses([ZeroOne(), PerceptronLoss(), Hinge(), Logistic(), Squared()])
 
 # %%
 # The perceptron
