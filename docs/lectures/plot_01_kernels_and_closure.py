@@ -204,7 +204,7 @@ def bell(X):
 by_rules = (2.0 * Linear()).exp().rescaled(bell)
 assert np.allclose(by_rules(X), gauss(X))
 assert by_rules.proof().proven
-print(by_rules.proof())
+tree = plots.proof(by_rules)
 
 # %%
 # Differences and negative multiples are refused, with the reason. The reason is not pedantry: the difference of these
@@ -239,6 +239,17 @@ with house():
     ax.invert_yaxis()
     ax.set(xlabel="eigenvalues of K", xlim=(-60, 1200))
     ax.set_title("The rules keep eigenvalues above 0")
+
+# %%
+# In the lab
+# ----------
+# .. lab:: kernel=Linear%28%29+%2B+Linear%28%29+**+2&loss=hinge&C=1&task=classes&view=gram
+#    &points=X2elAwVeDBcOcwAcMLhBYoiIAPshKBgFlFApkt_BZ9kuAh2O4BmJhsAQGn0BeLmTAj7tqBgMckAlhusBgaczAxLfaBjYk3AZRtkBjZ
+#    kzAdSOCBfUnZAxMlcBgincAulfCBe1jbAYEP3BcnXAAsnY9Bmpl2AuojtBjmcrAMTewBiYkFAacUxBonezAqJwqBaNkJAYGvrBcufWAucnfBe5
+#    nsAnJr9BeRmyApmsLBecjGArZquBd5mZAYcRABYTfnAOHdYBf6mLAvPfNBoygNAlcsJBc_lgAdAP6Bf-
+#    ouAshSoBhOmjArEnpBbJerAcEweBjydkAsvQ9BgdkqAVYpiBfamQAwLYhBcCnQAx5pWBbfj4Agov8Bdxl4AsHWSBedcWAWSuWBgXbaAkcQgB
+#
+#    Rings under the quadratic kernel, with its proof. Write ``Linear() - Linear() ** 2``, and read why that is refused.
 
 # %%
 # This page shows K1-K6, K11 and F4.

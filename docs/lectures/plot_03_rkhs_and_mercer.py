@@ -117,14 +117,9 @@ with house():
         1, 2, figsize=(10, 4), layout="constrained", width_ratios=(1, 1.3)
     )
     plots.spectrum(gauss, ax=left)
-    s = np.linspace(-4, 4, 401)
-    for j, values in enumerate(gauss.eigenfunctions(s[:, None]).T[:6]):
-        right.plot(s, 0.45 * values / np.abs(values).max() - j, color=BLUE)
-        right.axhline(-j, color=MUTED, lw=0.6)
-    right.set_yticks(-np.arange(6), [f"φ{j}" for j in range(1, 7)])
-    right.set(xlabel="x")
+    plots.eigenfunctions(gauss, ax=right)
     right.set_title("One more zero each time")
-    right.grid(False)
+s = np.linspace(-4, 4, 401)
 signs = np.sign(gauss.eigenfunctions(s[:, None])[:, :6])
 assert [int((np.diff(column) != 0).sum()) for column in signs.T] == [0, 1, 2, 3, 4, 5]
 
@@ -181,6 +176,14 @@ with house():
     ax.set(xlabel="terms of Mercer's series", ylabel="norm in H so far")
     ax.set_title("Who is in H, and who is not")
     ax.legend()
+
+# %%
+# In the lab
+# ----------
+# .. lab:: kernel=RBF%28scale%3D0.7%29&loss=squared&C=100&task=values&view=dual
+#    &points=KXoiAtfeZALlmnAyzUhAN2qcAzuUDAVBZUAwgVdA
+#
+#    A sum of eight kernel functions. Drag a point: its coefficient answers, and the norm tells what the bend costs.
 
 # %%
 # This page shows K8 and K9.

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import RBF, LinearSVC, Pegasos, Perceptron, plots
-from mercer.losses import Hinge, Logistic, PerceptronLoss, Squared
+from mercer.losses import Hinge, Logistic, PerceptronLoss, Squared, ZeroOne
 from mercer.plots.style import BLUE, INK, MUTED, RED, house, scatter
 
 m = np.linspace(-3, 3, 601)
@@ -39,16 +39,7 @@ assert Squared().value(1.0, 3.0) == Squared().value(
     1.0, -1.0
 )  # the squared loss punishes being too right
 
-with house():
-    fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    ax.step(m, zero_one, color=MUTED, lw=1.2, label="0-1")
-    for (name, values), colour, line in zip(
-        losses.items(), (RED, BLUE, INK, MUTED), ("-", "-", (0, (4, 2)), (0, (1, 1.5))), strict=True
-    ):
-        ax.plot(m, values, color=colour, ls=line, lw=2, label=name)
-    ax.set(xlabel="margin  y f(x)", ylabel="loss", ylim=(-0.1, 4))
-    ax.set_title("What a margin costs")
-    ax.legend()
+costs = plots.losses([ZeroOne(), PerceptronLoss(), Hinge(), Logistic(), Squared()])
 
 # %%
 # The perceptron
@@ -257,6 +248,15 @@ with house():
     ax.set(xlabel="passes over the data", ylabel="objective above the minimum")
     ax.set_title("Close soon, exact never")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 0.1))
+
+# %%
+# In the lab
+# ----------
+# .. lab:: kernel=Linear%28%29&loss=hinge&C=1&task=classes&view=steps
+#    &points=scfjBSoYnAqkkkBPOcKAspt5BT8TwAwil-BTJesAqEtjBTYUEAuNl1BVzhPAtmnpBX-aTAt4m5BRrhdAvElHBSUclAtSjeBYFWOAtD
+#    hEBXUe4Anmi3BUzXMAwOlvBQJiIAt4i5BVadLAqmswBf9bvAr4h2BSxXqAs4mOBPAZjAt_kNBUMZTAp8u7BWzWwAmIh4B
+#
+#    The perceptron, before its first step. Let it run, and then Pegasos, which goes on for the sake of the margin.
 
 # %%
 # This page shows M1 and M5.

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 
 from mercer import SVC, Infeasible, Linear, LinearSVC, Perceptron, plots
 from mercer.losses import Hinge
-from mercer.plots.style import BLUE, INK, MUTED, RED, house
+from mercer.plots.style import house
 
 rng = np.random.default_rng(0)
 y = np.repeat([-1.0, 1.0], 20)
@@ -155,16 +155,9 @@ with warnings.catch_warnings():
 above, below = ([getattr(c, name) for c in ended] for name in ("primal", "dual"))
 assert max(below) <= checked.primal <= min(above) + 1e-9
 assert (np.diff(below) >= -1e-9).all()  # the dual bound only rises
-with house():
-    fig, ax = plt.subplots(figsize=(6.8, 3.8), layout="constrained")
-    steps = np.arange(1, 26)
-    ax.plot(steps, above, "o-", color=RED, ms=3, label="primal: reached")
-    ax.plot(steps, below, "o-", color=BLUE, ms=3, label="dual: nothing can be lower")
-    ax.fill_between(steps, below, above, color=MUTED, alpha=0.15, lw=0)
-    ax.axhline(checked.primal, color=INK, lw=1, ls=(0, (4, 3)))
-    ax.set(xlabel="steps of the solver", ylabel="objective", ylim=(0, 2.1 * checked.primal))
-    ax.set_title("The gap is what is not yet known")
-    ax.legend()
+bounds_over_steps = plots.DualityDisplay(
+    "SVC", np.arange(1, 26), np.array(above), np.array(below)
+).plot()
 
 # %%
 # What the multipliers say
@@ -204,24 +197,16 @@ assert np.allclose(again.decision_function(X), soft.decision_function(X), atol=1
 # %%
 # Plot :math:`\alpha` against the margin, and the three rules are an L upside down: all points lie on it. A point that
 # did not would say how to improve the machine.
-colours = {"outside": MUTED, "on the margin": INK, "inside": BLUE, "misclassified": RED}
-with house():
-    fig, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
-    ax.plot(
-        [room.min() - 0.3, 1, 1, room.max() + 0.3],
-        [C, C, 0, 0],
-        color=MUTED,
-        lw=6,
-        alpha=0.2,
-        solid_capstyle="butt",
-    )
-    for role, colour in colours.items():
-        of = table[table.role == role]
-        ax.plot(of.margin, of.alpha, "o", color=colour, ms=6, alpha=0.8, label=f"{len(of)} {role}")
-    ax.axvline(0, color=MUTED, lw=0.8, ls=(0, (4, 3)))
-    ax.set(xlabel="margin  y f(x)", ylabel="multiplier α", yticks=[0, C], yticklabels=["0", "C"])
-    ax.set_title("Every point has its role")
-    ax.legend(loc="center right")
+roles = plots.kkt(soft, X, y)
+
+# %%
+# In the lab
+# ----------
+# .. lab:: kernel=Linear%28%29&loss=hinge&C=100&task=classes&view=points
+#    &points=kTgyAscfjBSoYnAqkkkBPOcKAspt5BT8TwAwil-BTJesAqEtjBTYUEAuNl1BVzhPAtmnpBX-aTAt4m5BRrhdAvElHBSUclAtSjeBYF
+#    WOAtDhEBXUe4Anmi3BUzXMAwOlvBQJiIAt4i5BVadLAqmswBf9bvAr4h2BSxXqAs4mOBPAZjAt_kNBUMZTAp8u7BWzWwAmIh4B
+#
+#    One point in the wrong place, at a price of 100. Take C down: the street widens, and that point pays.
 
 # %%
 # This page shows M2-M4, M6-M8 and M16.

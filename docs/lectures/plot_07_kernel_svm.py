@@ -23,7 +23,7 @@ from sklearn.datasets import make_moons
 
 from mercer import RBF, SVC, FromFeatures, Gram, KernelMachine, Linear, Monomials, Polynomial, plots
 from mercer.losses import Hinge
-from mercer.plots.style import INK, PALE, house, limits, on_grid, scatter
+from mercer.plots.style import house
 from mercer.solvers import Control, plug_in
 
 xor = plots.LIFTS["xor"]
@@ -137,32 +137,27 @@ assert np.allclose(by_few, machine.decision_function(test))
 # %%
 # The same points, the same C, three kernels: a line, a cubic, and a curve as the points ask for it. Dashed are the
 # margins.
-scores = {}
-box = [limits(column) for column in X.T]
-with house():
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained", sharey=True)
-    for ax, k in zip(axes, (Linear(), Polynomial(degree=3), RBF(scale=0.5)), strict=True):
-        model = SVC(C=10.0, kernel=k).fit(X, y)
-        scores[repr(k)] = model.score(test, truth)
-        x1, x2, f = on_grid(model.decision_function, box)
-        ax.contourf(x1, x2, f, levels=[-np.inf, 0, np.inf], colors=PALE)
-        ax.contour(
-            x1,
-            x2,
-            f,
-            levels=[-1, 0, 1],
-            colors=INK,
-            linestyles=["--", "-", "--"],
-            linewidths=[0.8, 1.5, 0.8],
-        )
-        scatter(ax, (X[:, 0], X[:, 1]), y, s=18)
-        ax.set(xlabel="$x_1$", aspect="equal")
-        ax.grid(False)
-        ax.set_title(f"{k!r}\n{scores[repr(k)]:.0%} of new points right")
-    axes[0].set(ylabel="$x_2$")
+kernels = [Linear(), Polynomial(degree=3), RBF(scale=0.5)]
+three = plots.boundaries(SVC(C=10.0), X, y, kernel=kernels)
+three.set_figheight(3.2)
+scores = {repr(k): SVC(C=10.0, kernel=k).fit(X, y).score(test, truth) for k in kernels}
+for ax, (name, score) in zip(three.axes, scores.items(), strict=True):
+    ax.set_title(f"{name}\n{score:.0%} of new points right", loc="left", fontsize=10)
 print(scores)
 assert scores["Linear()"] < 0.9
 assert scores["RBF(scale=0.5)"] > 0.92
+
+# %%
+# In the lab
+# ----------
+# .. lab:: kernel=Polynomial%28degree%3D2%29&loss=hinge&C=1&task=classes&view=lift
+#    &points=S9bhAnDVGBQbkUBnTtwAa_aUAsOcZBX8moBtbuKAR8aLA0RYZBd4teBq5sEAWSVrAnUSpBXH1wBnntvAUlVrArzWeBZNg1BqTqJAXW
+#    VlAryaWBbbsCBv7mlAO9YTAywZ-Bb_pYBldkXAagW1AuLPaBT9utBxwmfATXZTAq4VoBStrcBu3k-
+#    AN4ZfAojTvBUmk2BsuzAAUEYdAu8WrBXanWBqkn1ASbXwAsVSmBaRp3BsxrtAb7WpArbPnBUkvpBoJnVAWjXkAwbU4BaAtyBvAocAVBVaApNRP
+#    BPGtlBuasGAOhYeAnuUdBR6oUBomuoAYHUVAk6VMBXUsWBrdnfAYWVfArTTSBUftVBvmmxASuX9Av2RXBSprsBxnmOAYTRqAooXZBYAsvBs6oN
+#    A
+#
+#    Exclusive or, and f as a sheet that is cut at 0. Type ``Linear()``: the sheet is flat, and no cut of it will do.
 
 # %%
 # This page shows M9, M10, K11 and F4.

@@ -28,18 +28,14 @@ from mercer import (
     Linear,
     Polynomial,
     learn_kernel,
+    plots,
 )
 from mercer.plots.style import (
     BLUE,
     INK,
     MUTED,
-    PALE,
     RED,
-    SEQUENTIAL,
     house,
-    limits,
-    on_grid,
-    scatter,
 )
 
 X, y = make_moons(120, noise=0.3, random_state=1)
@@ -68,22 +64,12 @@ for scale in (10.0, 100.0, 1000.0):
     print(f"scale {scale:g}: no farther than {apart:.4f} from the linear machine")
 assert apart < 0.01
 
-box = [limits(column) for column in X.T]
-with house():
-    fig, axes = plt.subplots(1, 4, figsize=(10.5, 3.1), layout="constrained", sharey=True)
-    for ax, scale in zip(axes, (0.05, 0.3, 1.0, 30.0), strict=True):
-        machine = SVC(C=10.0, kernel=RBF(scale=scale)).fit(X, y)
-        x1, x2, f = on_grid(machine.decision_function, box)
-        ax.contourf(x1, x2, f, levels=[-np.inf, 0, np.inf], colors=PALE)
-        ax.contour(x1, x2, f, levels=[0], colors=INK, linewidths=1.3)
-        scatter(ax, (X[:, 0], X[:, 1]), y, s=14)
-        ax.set(xlabel="$x_1$", aspect="equal")
-        ax.grid(False)
-        ax.set_title(
-            f"scale {scale:g}: {machine.score(X, y):.0%} right,\n"
-            f"{machine.score(new, truth):.0%} of new points"
-        )
-    axes[0].set(ylabel="$x_2$")
+gaussians = [RBF(scale=scale) for scale in (0.05, 0.3, 1.0, 30.0)]
+by_scale = plots.boundaries(SVC(C=10.0), X, y, kernel=gaussians)
+by_scale.set_figheight(3.0)
+for ax, kernel in zip(by_scale.axes, gaussians, strict=True):
+    rate = SVC(C=10.0, kernel=kernel).fit(X, y).score(new, truth)
+    ax.set_title(f"{ax.get_title(loc='left')},\n{rate:.0%} of new points", loc="left", fontsize=10)
 
 # %%
 # What training data cannot say
@@ -174,8 +160,8 @@ assert errors[1] < 0.6 * errors[0]
 assert min(learned.kernel.scale[5:]) > 3 * max(learned.kernel.scale[:5])
 
 # %%
-# Left: whoever asks the training data takes the smallest scale. Right: the alternatives, each with its score on points
-# held out.
+# Left: whoever asks the training data takes the smallest scale. Right: the alternatives on points held out. The best is
+# framed; those within one standard error of it are dotted, and may be as good.
 with house():
     fig, (left, right) = plt.subplots(
         1, 2, figsize=(10.5, 4.4), layout="constrained", width_ratios=(1.1, 1)
@@ -189,16 +175,21 @@ with house():
     left.set(xlabel="scale of the Gaussian kernel", ylabel="right", ylim=(0.47, 1.05))
     left.set_title("Only points that are held out can choose")
     left.legend(loc="lower center")
-    right.imshow(table, cmap=SEQUENTIAL, vmin=0.7, vmax=0.96, aspect="auto")
-    for i, row in enumerate(table):
-        for j, score in enumerate(row):
-            best = score == table.max()
-            weight, colour = ("bold" if best else "normal"), ("white" if score > 0.84 else INK)
-            right.text(j, i, f"{score:.0%}", ha="center", va="center", color=colour, weight=weight)
-    right.set_xticks(range(len(prices)), [f"C = {C:g}" for C in prices])
-    right.set_yticks(range(len(kernels)), [repr(kernel) for kernel in kernels])
-    right.grid(False)
+    plots.search(search, ax=right)
     right.set_title("Right on points held out")
+
+# %%
+# In the lab
+# ----------
+# .. lab:: kernel=RBF%28scale%3D0.06%29&loss=hinge&C=10&task=classes&view=map
+#    &points=SSn1AYGgiBakr9AomViBTSmYAwTdFBfWnlAxucXBQahaAuUYcBkSh4AZ9jrBOtgvAtaZkBkPfUAusc1BakpVAu9esBRdpDAw4f6BUS
+#    lcAZ1g9BONiDAdMXfBXXpTAZrZUBUFnrAiYUrBTNlzAuKhTBQgeTAhUWmBfSrvAqfX4BPfhVAbuetBnfe6AaOXZBkIkWAsEUtBVZqaAbqazBTw
+#    nHAiZZJBN0ejAkWUZBjwn1AjPXEBdWq3AaxgrBlUfPAxZdFBgrqAAbPfYBkHdlAkgTpBOdhzAegXVBlMdeAwdijBlEh5AYnmUBlNgPApdWfBVo
+#    osAuYcKBj4mvAm-
+#    VtBXfqSAwycmBUdqZAvAgiBPygFAkRTxBessNAt6YSBQcdJAjJV9BiOjfAxPgcBiip0AlwTRBRTlHAe_XcBQ8pHAZif_BXOp0AZfd-
+#    BYupOAz3fJBkWddAZFeRBP0lgAo4WnBlVfOAeSWjBaUrgAhrWHBkMimAugYiB
+#
+#    Learned by heart: at this scale each point is alone. The map knows better ones; walk there.
 
 # %%
 # This page shows M14 and M15.
