@@ -51,7 +51,7 @@ bench: $(VENV)/.installed $(VENV)/.bench
 		echo "== $$program"; $(BIN)/python $$program; done
 
 # Warnings are errors. What is drawn and written on the way lies in docs/generated.
-docs: $(VENV)/.installed $(VENV)/.docs
+docs: $(VENV)/.installed $(VENV)/.docs lab
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --builder html docs build/docs $(ARGS)
 	@echo "build/docs/index.html"
 

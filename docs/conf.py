@@ -2,12 +2,18 @@
 
 import os
 import sys
+from html import escape
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import pages  # noqa: E402
+
+from mercer.cli.demo import LAB  # noqa: E402
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -50,12 +56,14 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "download_all_examples": False,
 }
 
 html_theme = "furo"
 html_title = "mercer"
-html_static_path = ["static"]
+lab_pages = [str(LAB)] if LAB.exists() else []
+html_static_path = ["static", *lab_pages]
 html_css_files = ["mercer.css"]
 html_show_sphinx = False
 html_copy_source = html_show_sourcelink = False
@@ -72,7 +80,26 @@ def as_shown(app, docname, source):
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
 
 
+class Lab(SphinxDirective):
+    """What to try in the lab, and the lab at a state: all that its "Copy link" copies after the #."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True  # long states take several lines
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        if not self.config.lab_pages:
+            return [nodes.paragraph("", "The lab would be here, had its page been built: run “make lab”.")]
+        state = "".join("".join(self.arguments).split())
+        link = escape(f"{'../' * self.env.docname.count('/')}_static/{LAB.name}#{state}")
+        alone = nodes.raw("", f'<p><a href="{link}" target="_blank">Open it in a tab of its own</a></p>', format="html")
+        frame = f'<iframe class="lab" src="{link}" title="The lab" loading="lazy"></iframe>'
+        return [*self.parse_content_to_nodes(), nodes.raw("", frame, format="html"), alone]
+
+
 def setup(app):
+    app.add_config_value("lab_pages", [], "env")  # pages are read again once there is one
+    app.add_directive("lab", Lab)
     app.connect("source-read", as_shown)
     app.connect("builder-inited", lambda app: pages.write(HERE), priority=100)
     app.connect("autodoc-process-docstring", pages.as_markup, priority=400)  # before numpydoc

@@ -241,4 +241,15 @@ with house():
     ax.set_title("The rules keep eigenvalues above 0")
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=Linear%28%29+%2B+Linear%28%29+**+2&loss=hinge&C=1&task=classes&view=gram
+#    &points=X2elAwVeDBcOcwAcMLhBYoiIAPshKBgFlFApkt_BZ9kuAh2O4BmJhsAQGn0BeLmTAj7tqBgMckAlhusBgaczAxLfaBjYk3AZRtkBjZ
+#    kzAdSOCBfUnZAxMlcBgincAulfCBe1jbAYEP3BcnXAAsnY9Bmpl2AuojtBjmcrAMTewBiYkFAacUxBonezAqJwqBaNkJAYGvrBcufWAucnfBe5
+#    nsAnJr9BeRmyApmsLBecjGArZquBd5mZAYcRABYTfnAOHdYBf6mLAvPfNBoygNAlcsJBc_lgAdAP6Bf-
+#    ouAshSoBhOmjArEnpBbJerAcEweBjydkAsvQ9BgdkqAVYpiBfamQAwLYhBcCnQAx5pWBbfj4Agov8Bdxl4AsHWSBedcWAWSuWBgXbaAkcQgB
+#
+#    Rings under the quadratic kernel, with its proof. Write ``Linear() - Linear() ** 2``, and read why that is refused.
+
+# %%
 # This page shows K1-K6, K11 and F4.

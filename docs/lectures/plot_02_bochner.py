@@ -207,4 +207,17 @@ with house():
     axes[1, 0].set(ylabel="k(x, z)")
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=Matern%28nu%3D1.5%2C+scale%3D0.7%29&loss=hinge&C=10&task=classes&view=features
+#    &points=SSn1AYGgiBakr9AomViBTSmYAwTdFBfWnlAxucXBQahaAuUYcBkSh4AZ9jrBOtgvAtaZkBkPfUAusc1BakpVAu9esBRdpDAw4f6BUS
+#    lcAZ1g9BONiDAdMXfBXXpTAZrZUBUFnrAiYUrBTNlzAuKhTBQgeTAhUWmBfSrvAqfX4BPfhVAbuetBnfe6AaOXZBkIkWAsEUtBVZqaAbqazBTw
+#    nHAiZZJBN0ejAkWUZBjwn1AjPXEBdWq3AaxgrBlUfPAxZdFBgrqAAbPfYBkHdlAkgTpBOdhzAegXVBlMdeAwdijBlEh5AYnmUBlNgPApdWfBVo
+#    osAuYcKBj4mvAm-
+#    VtBXfqSAwycmBUdqZAvAgiBPygFAkRTxBessNAt6YSBQcdJAjJV9BiOjfAxPgcBiip0AlwTRBRTlHAe_XcBQ8pHAZif_BXOp0AZfd-
+#    BYupOAz3fJBkWddAZFeRBP0lgAo4WnBlVfOAeSWjBaUrgAhrWHBkMimAugYiB
+#
+#    In violet, what 50 random features make of Matérn's kernel. Take more of them: the two lines draw near.
+
+# %%
 # This page shows K7.

@@ -178,4 +178,12 @@ with house():
     ax.legend()
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=RBF%28scale%3D0.7%29&loss=squared&C=100&task=values&view=dual
+#    &points=KXoiAtfeZALlmnAyzUhAN2qcAzuUDAVBZUAwgVdA
+#
+#    A sum of eight kernel functions. Drag a point: its coefficient answers, and the norm tells what the bend costs.
+
+# %%
 # This page shows K8 and K9.

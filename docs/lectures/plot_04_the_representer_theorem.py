@@ -191,4 +191,15 @@ with house():
     axes[0].set(ylabel="y; dashed: without noise")
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=RBF%28scale%3D0.8%29&loss=absolute&C=3&task=values&view=dual
+#    &points=KXoiAx4UTAUUcjAry2KAU8cUAqrneAZDVOAtfeZAP3pNA1lZ_AO9sSAqgoaANJqSAyuoNALlmnAw2T8AXaTWA01TUAaTUlAtVdSASc
+#    kHAyzUhARVk-
+#    A1KrvAX3UhAtVfLAM1sSAs4duAN2qcApLqcAXfSrAzlTqAW7aUAvouBAWzbNAzuUDAVvemAv4VwAaHUIAs9d9AYRVUA1kVwAVBZUAxIqlAYjUH
+#    ArvjnAKUoLAzqUwAWcYSAwgVdA
+#
+#    The absolute loss, a tenth of the values spoiled. Swap the loss: other coefficients, the same kernel functions.
+
+# %%
 # This page shows M13.

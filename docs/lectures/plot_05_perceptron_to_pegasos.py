@@ -250,4 +250,13 @@ with house():
     ax.legend(loc="lower left", bbox_to_anchor=(0, 0.1))
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=Linear%28%29&loss=hinge&C=1&task=classes&view=steps
+#    &points=scfjBSoYnAqkkkBPOcKAspt5BT8TwAwil-BTJesAqEtjBTYUEAuNl1BVzhPAtmnpBX-aTAt4m5BRrhdAvElHBSUclAtSjeBYFWOAtD
+#    hEBXUe4Anmi3BUzXMAwOlvBQJiIAt4i5BVadLAqmswBf9bvAr4h2BSxXqAs4mOBPAZjAt_kNBUMZTAp8u7BWzWwAmIh4B
+#
+#    The perceptron, before its first step. Let it run, and then Pegasos, which goes on for the sake of the margin.
+
+# %%
 # This page shows M1 and M5.

@@ -200,4 +200,13 @@ assert np.allclose(again.decision_function(X), soft.decision_function(X), atol=1
 roles = plots.kkt(soft, X, y)
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=Linear%28%29&loss=hinge&C=100&task=classes&view=points
+#    &points=kTgyAscfjBSoYnAqkkkBPOcKAspt5BT8TwAwil-BTJesAqEtjBTYUEAuNl1BVzhPAtmnpBX-aTAt4m5BRrhdAvElHBSUclAtSjeBYF
+#    WOAtDhEBXUe4Anmi3BUzXMAwOlvBQJiIAt4i5BVadLAqmswBf9bvAr4h2BSxXqAs4mOBPAZjAt_kNBUMZTAp8u7BWzWwAmIh4B
+#
+#    One point in the wrong place, at a price of 100. Take C down: the street widens, and that point pays.
+
+# %%
 # This page shows M2-M4, M6-M8 and M16.

@@ -148,4 +148,16 @@ assert scores["Linear()"] < 0.9
 assert scores["RBF(scale=0.5)"] > 0.92
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=Polynomial%28degree%3D2%29&loss=hinge&C=1&task=classes&view=lift
+#    &points=S9bhAnDVGBQbkUBnTtwAa_aUAsOcZBX8moBtbuKAR8aLA0RYZBd4teBq5sEAWSVrAnUSpBXH1wBnntvAUlVrArzWeBZNg1BqTqJAXW
+#    VlAryaWBbbsCBv7mlAO9YTAywZ-Bb_pYBldkXAagW1AuLPaBT9utBxwmfATXZTAq4VoBStrcBu3k-
+#    AN4ZfAojTvBUmk2BsuzAAUEYdAu8WrBXanWBqkn1ASbXwAsVSmBaRp3BsxrtAb7WpArbPnBUkvpBoJnVAWjXkAwbU4BaAtyBvAocAVBVaApNRP
+#    BPGtlBuasGAOhYeAnuUdBR6oUBomuoAYHUVAk6VMBXUsWBrdnfAYWVfArTTSBUftVBvmmxASuX9Av2RXBSprsBxnmOAYTRqAooXZBYAsvBs6oN
+#    A
+#
+#    Exclusive or, and f as a sheet that is cut at 0. Type ``Linear()``: the sheet is flat, and no cut of it will do.
+
+# %%
 # This page shows M9, M10, K11 and F4.

@@ -217,4 +217,15 @@ with house():
     right.legend()
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=RBF%28scale%3D0.4%29&loss=squared&C=1&task=values&view=points
+#    &points=KXoiAx4UTAUUcjAryh2AU8cUAqrneAZDVOAtfeZAP3pNA1lZ_AO9sSAqgoaANJqSAyuT5ALlmnAw2T8AXaTWA01TUAaTUlAtVdSASc
+#    kHAyzUhARVk-
+#    A1KXbAX3UhAtVfLAM1sSAs4duAN2qcApLqcAXfSrAzlTqAW7aUAvoZtAWzbNAzuUDAVvemAv4VwAaHUIAs9d9AYRVUA1kVwAVBZUAxIWRAYjUH
+#    ArvjnAKUoLAzqUwAWcYSAwgVdA
+#
+#    A sine with a gap, where C is :math:`1 / \lambda`. Take C up and down, and watch the line in the gap.
+
+# %%
 # This page shows M11, M12, F1-F3 and S.

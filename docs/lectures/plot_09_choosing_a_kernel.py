@@ -179,4 +179,17 @@ with house():
     right.set_title("Right on points held out")
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=RBF%28scale%3D0.06%29&loss=hinge&C=10&task=classes&view=map
+#    &points=SSn1AYGgiBakr9AomViBTSmYAwTdFBfWnlAxucXBQahaAuUYcBkSh4AZ9jrBOtgvAtaZkBkPfUAusc1BakpVAu9esBRdpDAw4f6BUS
+#    lcAZ1g9BONiDAdMXfBXXpTAZrZUBUFnrAiYUrBTNlzAuKhTBQgeTAhUWmBfSrvAqfX4BPfhVAbuetBnfe6AaOXZBkIkWAsEUtBVZqaAbqazBTw
+#    nHAiZZJBN0ejAkWUZBjwn1AjPXEBdWq3AaxgrBlUfPAxZdFBgrqAAbPfYBkHdlAkgTpBOdhzAegXVBlMdeAwdijBlEh5AYnmUBlNgPApdWfBVo
+#    osAuYcKBj4mvAm-
+#    VtBXfqSAwycmBUdqZAvAgiBPygFAkRTxBessNAt6YSBQcdJAjJV9BiOjfAxPgcBiip0AlwTRBRTlHAe_XcBQ8pHAZif_BXOp0AZfd-
+#    BYupOAz3fJBkWddAZFeRBP0lgAo4WnBlVfOAeSWjBaUrgAhrWHBkMimAugYiB
+#
+#    Learned by heart: at this scale each point is alone. The map knows better ones; walk there.
+
+# %%
 # This page shows M14 and M15.

@@ -278,4 +278,15 @@ with house():
         ax.set_title(f"{name}? {right:.0%}")
 
 # %%
+# In the lab
+# ----------
+# .. lab:: kernel=Sigmoid%28gamma%3D1%2C+c%3D-1%29&loss=hinge&C=1&task=classes&view=gram
+#    &points=X2elAwVeDBcOcwAcMLhBYoiIAPshKBgFlFApkt_BZ9kuAh2O4BmJhsAQGn0BeLmTAj7tqBgMckAlhusBgaczAxLfaBjYk3AZRtkBjZ
+#    kzAdSOCBfUnZAxMlcBgincAulfCBe1jbAYEP3BcnXAAsnY9Bmpl2AuojtBjmcrAMTewBiYkFAacUxBonezAqJwqBaNkJAYGvrBcufWAucnfBe5
+#    nsAnJr9BeRmyApmsLBecjGArZquBd5mZAYcRABYTfnAOHdYBf6mLAvPfNBoygNAlcsJBc_lgAdAP6Bf-
+#    ouAshSoBhOmjArEnpBbJerAcEweBjydkAsvQ9BgdkqAVYpiBfamQAwLYhBcCnQAx5pWBbfj4Agov8Bdxl4AsHWSBedcWAWSuWBgXbaAkcQgB
+#
+#    A similarity of points that is no kernel: a witness, and no certificate. Take c up to 0 and above: does it help?
+
+# %%
 # This page shows K10 and F5.

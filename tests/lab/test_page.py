@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mercer import SVC, parse_kernel
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+LECTURES = sorted((Path(__file__).parents[2] / "docs" / "lectures").glob("*.py"))
 WAIT = 20_000  # milliseconds; nothing takes as long on a machine that does nothing else
 
 
@@ -268,6 +270,17 @@ def test_a_link_holds_the_whole_state(opened):
     other = opened(link)
     assert other.tab.evaluate("lab.store.state") == tab.tab.evaluate("lab.store.state")
     assert other.fact("primal") == tab.fact("primal")  # the same numbers, to every digit that is shown
+
+
+@pytest.mark.skipif(not LECTURES, reason="there are no lectures beside a wheel")
+def test_each_lecture_ends_at_a_state_of_the_lab(opened):
+    tab = opened()
+    for path in LECTURES:
+        (state,) = re.findall(r"^# \.\. lab:: (.*?)\n#\n", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        link = "#" + re.sub(r"\n# +", "", state)
+        tab.tab.evaluate("(to) => new Promise((done) => { onhashchange = done; location.hash = to; })", link)
+        tab.settle()
+        assert tab.tab.evaluate("location.hash") == link, path.stem  # where it was, had the page not accepted it
 
 
 MALFORMED = {
