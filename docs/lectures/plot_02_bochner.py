@@ -217,11 +217,7 @@ with house():
 #    VtBXfqSAwycmBUdqZAvAgiBPygFAkRTxBessNAt6YSBQcdJAjJV9BiOjfAxPgcBiip0AlwTRBRTlHAe_XcBQ8pHAZif_BXOp0AZfd-
 #    BYupOAz3fJBkWddAZFeRBP0lgAo4WnBlVfOAeSWjBaUrgAhrWHBkMimAugYiB
 #
-<<<<<<< HEAD
-#    In violet, what 50 random features make of Matérn's kernel. Take more of them: both lines become one.
-=======
 #    In violet, what 50 random features make of Matérn's kernel. Take more of them: the two lines draw near.
->>>>>>> refs/heads/embed
 
 # %%
 # This page shows K7.
