@@ -47,15 +47,15 @@ def wait_for_work(process, seconds):
 
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     random = np.random.default_rng(0)
-    X = random.normal(size=(2000, 16)).round(4)
+    X = random.normal(size=(4000, 16)).round(4)
     table = pd.DataFrame(X, columns=[f"x{i}" for i in range(16)])
-    table["y"] = np.where(np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + random.normal(0, 0.5, 2000) > 0, "in", "out")
+    table["y"] = np.where(np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + random.normal(0, 0.5, 4000) > 0, "in", "out")
     table.to_csv(tmp_path / "data.csv", index=False)
-    process = start("fit", "data.csv", "-y", "y", "--search-rows", "1500", cwd=tmp_path)
+    process = start("fit", "data.csv", "-y", "y", "--search-rows", "3500", cwd=tmp_path)
     for line in process.stdout:
         if line.startswith("Search"):
             break
-    wait_for_work(process, 0.7)
+    wait_for_work(process, 0.5)
     process.send_signal(signal.SIGINT)
     rest, said = process.communicate(timeout=100)
     assert process.returncode == 130, said
