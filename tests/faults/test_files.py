@@ -44,8 +44,8 @@ def mutated(folder, count, seed):
 
 
 @linux
-def test_300_mutated_files_are_refused_or_answer(tmp_path):
-    mutated(tmp_path, 300, 1)
+def test_150_mutated_files_are_refused_or_answer(tmp_path):
+    mutated(tmp_path, 150, 1)
 
 
 @linux

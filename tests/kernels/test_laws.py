@@ -175,7 +175,7 @@ def matrices(draw, d: int):
 cases = st.integers(1, 4).flatmap(lambda d: st.tuples(composites(d), matrices(d)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(cases)
 def test_random_composites_obey_every_law(case):
     obeys(*case)

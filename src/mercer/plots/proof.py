@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 
 from mercer.kernels import Kernel, Proof
 from mercer.plots import style
@@ -123,7 +123,8 @@ def _within(inches: float, text: str, size: float, weight: str, end: str) -> str
     """Return a text with its end, cut so that both are not wider than so many inches."""
 
     def width(shown: str) -> float:
-        return float(TextPath((0, 0), shown, size=size, prop=FontProperties(weight=weight)).get_extents().width) / 72
+        look = FontProperties(weight=weight, size=size)
+        return float(text_to_path.get_text_width_height_descent(shown, look, ismath=False)[0]) / 72
 
     shown = text.replace("$", r"\$") + end
     while len(text) > 1 and width(shown) > inches:
