@@ -96,23 +96,6 @@ class Lab(SphinxDirective):
         return [*self.parse_content_to_nodes(), nodes.raw("", frame, format="html"), alone]
 
 
-class Lab(SphinxDirective):
-    """What to try in the lab, and the lab at a state: all that its "Copy link" copies after the #."""
-
-    optional_arguments = 1
-    final_argument_whitespace = True  # long states take several lines
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        if not self.config.lab_pages:
-            return [nodes.paragraph("", "The lab would be here, had its page been built: run “make lab”.")]
-        state = "".join("".join(self.arguments).split())
-        link = escape(f"{'../' * self.env.docname.count('/')}_static/{LAB.name}#{state}")
-        alone = nodes.raw("", f'<p><a href="{link}" target="_blank">Open it in a tab of its own</a></p>', format="html")
-        frame = f'<iframe class="lab" src="{link}" title="The lab" loading="lazy"></iframe>'
-        return [*self.parse_content_to_nodes(), nodes.raw("", frame, format="html"), alone]
-
-
 def setup(app):
     app.add_config_value("lab_pages", [], "env")  # pages are read again once there is one
     app.add_directive("lab", Lab)
