@@ -31,6 +31,7 @@ _HELD_POINTS = 6000  # points of a matrix that is factorised when nothing else h
 _CRAWLING_SETS = 30  # working sets in a row in which SMO crawled, before a matrix is factorised
 _SETS_PER_LOOK = 100  # working sets, or 20 rounds if that is more, between two looks at whether the objective rises
 _IDLE_LOOKS = 2  # looks in a row without the gap halved or the objective 5 percent up, which end it
+_LOOKS = frozenset(4**k for k in range(16))  # working sets after which the history gets a row, where none are shrunk
 _RECENT_STEPS = 3  # last steps whose span is searched
 _CLIPPED = 200  # coefficients that may be stopped at their bounds: each costs a column of the matrix
 _BALANCING = 64  # points with the most room, which restore the sum of all coefficients
@@ -100,7 +101,7 @@ class Decomposition(SMO):
                     out, count, violation = others, number, most
             working = out[:count]
             self._work(working, max(0.2 * violation, 0.5 * target), ahead)
-            if not self.shrunk.size and self.outer & (self.outer - 1) == 0:  # after 1, 2, 4, ... sets, for the history
+            if not self.shrunk.size and self.outer in _LOOKS:
                 bounds = s.bounds()
                 support = int(np.count_nonzero(s.coefficients))
                 row = (self.run.steps, bounds.primal, bounds.dual, bounds.relative_gap, support, self.control.seconds)
