@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from mercer.gram.matrix import Symmetric, inner, square, times
+from mercer.gram.matrix import times
+from mercer.gram.symmetric import Symmetric
+from mercer.machine.threads import run, shares
 
 EXTRA, PROBES = 4, 4  # pairs kept beyond those asked for; random directions that look for what the guess has missed
 _PROBED_PRODUCTS = 3  # products after which the random directions have shown what the guess has missed
 _SWITCH = 1e-4  # of the largest eigenvalue: residuals from which on float64 values take the place of float32 ones
 _SINGLE_USELESS = 1e-3  # errors of float32 products, in units of the largest eigenvalue, too large to begin with
 _UNIT = float(np.finfo(np.float32).eps) / 2
-_CHUNK = 4096  # rows of the basis that are turned at a time
+_CHUNK = 4096  # rows that are turned, or converted to float64, at a time
 _ROUNDING = 1e-6  # of the largest eigenvalue: what is smaller is rounding of float32
 _POLE = 1e-3  # of an eigenvalue: how close to it an equation is still solved
 _EPS = float(np.finfo(np.float64).eps)
@@ -259,3 +261,38 @@ class Davidson:
         self.T[:k, : self.size], self.T[: self.size, :k] = across, across.T
         self.T[:k, :k] = 0.5 * (across[:, :k] + across[:, :k].T)
         self.blur[:k] = 0.0
+
+
+# -- tall matrices, their rows shared among the cores -----------------------------------------------------
+
+
+def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A' B in float64, in the precision of A within thousands of rows and in float64 across.
+
+    Examples
+    --------
+    >>> inner(np.ones((3, 1)), np.ones((3, 2)))
+    array([[3., 3.]])
+    """
+
+    def part(rows: slice) -> np.ndarray:
+        total = np.zeros((A.shape[1], B.shape[1]))
+        for i in range(rows.start, rows.stop, _CHUNK):
+            some = slice(i, min(i + _CHUNK, rows.stop))
+            total += A[some].T @ B[some].astype(A.dtype, copy=False)
+        return total
+
+    return np.asarray(np.sum(run(part, shares(len(A))), axis=0))
+
+
+def square(A: np.ndarray) -> np.ndarray:
+    """Return A' A with float64 products, of A in whichever precision it has."""
+
+    def part(rows: slice) -> np.ndarray:
+        total = np.zeros((A.shape[1], A.shape[1]))
+        for i in range(rows.start, rows.stop, _CHUNK):
+            some = A[i : min(i + _CHUNK, rows.stop)].astype(np.float64, copy=False)
+            total += some.T @ some
+        return total
+
+    return np.asarray(np.sum(run(part, shares(len(A))), axis=0))

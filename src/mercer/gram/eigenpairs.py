@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.gram.davidson import EXTRA, PROBES, Davidson, Sketch
 from mercer.gram.gram import Gram
-from mercer.gram.matrix import Symmetric
 from mercer.gram.similarities import symmetric_part
+from mercer.gram.symmetric import Symmetric
 from mercer.machine.threads import one_thread_each
 from mercer.machine.warn import warn
 

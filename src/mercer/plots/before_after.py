@@ -104,7 +104,7 @@ class LiftDisplay:
             _explain(before, {best: dashed, pulled: solid})
             _explain(after, {f"a {curved}, {self.cut.percent} right": solid})
             self.figure_, self.axes_ = style.owner(before), (before, after)
-            style.settle(self.figure_)
+            style.lay_out(self.figure_)
         return self
 
 

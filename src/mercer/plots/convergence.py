@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots import style
-from mercer.plots.display import Display
+from mercer.plots.display import Display, numbered, title_of
 
 _PRIMAL: dict[str, Any] = {"color": style.BLUE, "linestyle": "-", "marker": "v", "linewidth": 1.7}
 _DUAL: dict[str, Any] = {"color": style.RED, "linestyle": (0, (5, 2)), "marker": "^", "linewidth": 1.7}
@@ -52,18 +52,13 @@ class _Course(Display):
         if table is None:
             raise TypeError(f"the course of a fit is read from its history_; {name} keeps none.")
         tables = table if isinstance(table, tuple) else (table,)
-        if isinstance(problem, bool) or not isinstance(problem, int) or not 0 <= problem < len(tables):
-            raise ValueError(
-                f"problem must be a number from 0 to {len(tables) - 1}, the last of this fit; it is {problem!r}."
-            )
-        rows = tables[problem]
+        rows = tables[numbered(problem, len(tables))]
         rows = rows[np.isfinite(rows["primal"]) & np.isfinite(rows["dual"]) & (rows["steps"] > 0)]
         if not len(rows):
             raise ValueError(
                 f"the history_ of this {name} tells no pair of a primal and a dual value, so none is drawn."
             )
-        title = name if len(tables) == 1 else f"{name}, problem {problem + 1} of {len(tables)}"
-        claim = getattr(model, "certificate_", None)
+        title, claim = title_of(model, problem, len(tables)), getattr(model, "certificate_", None)
         return cls(title, rows["steps"], rows["primal"], rows["dual"], getattr(claim, "tol", np.nan)).plot(ax)
 
     def _line(self, ax: Axes, values: np.ndarray, label: str, look: dict[str, Any]) -> Line2D:

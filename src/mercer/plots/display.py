@@ -1,4 +1,4 @@
-"""What all pictures have in common: axes in, axes and artists out."""
+"""The base of all pictures: axes in, axes and artists out."""
 
 from __future__ import annotations
 
@@ -34,9 +34,22 @@ class Display(ABC):
             self.ax_ = style.figure(*self.size).add_subplot() if ax is None else ax
             self.figure_ = style.owner(self.ax_)
             self._draw(self.ax_)
-            style.settle(self.figure_)
+            style.lay_out(self.figure_)
         return self
 
     @abstractmethod
     def _draw(self, ax: Axes) -> None:
         """Draw, and keep the artists as attributes whose names end in an underscore."""
+
+
+def numbered(problem: int, count: int) -> int:
+    """Return the number of one of the problems of a fit, such as its pairs of classes, or say which there are."""
+    if isinstance(problem, bool) or not isinstance(problem, int) or not 0 <= problem < count:
+        raise ValueError(f"problem must be a number from 0 to {count - 1}, the last of this fit; it is {problem!r}.")
+    return problem
+
+
+def title_of(model: object, problem: int, count: int) -> str:
+    """Return the name of a model, and which of its problems is drawn."""
+    name = type(model).__name__
+    return name if count == 1 else f"{name}, problem {problem + 1} of {count}"

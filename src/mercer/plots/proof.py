@@ -60,8 +60,8 @@ class ProofDisplay(Display):
     @classmethod
     def from_kernel(cls, kernel: Kernel | Proof, *, ax: Axes | None = None) -> Self:
         """Draw the proof of a kernel; see `proof`."""
-        found = kernel.proof() if isinstance(kernel, Kernel) else kernel
-        if not isinstance(found, Proof):
+        proof = kernel.proof() if isinstance(kernel, Kernel) else kernel
+        if not isinstance(proof, Proof):
             raise TypeError(f"the proof of a kernel is drawn; {kernel!r:.80} is neither a kernel nor a proof.")
         steps: list[tuple[int, int, Proof]] = []
 
@@ -71,7 +71,7 @@ class ProofDisplay(Display):
             for part in step.parts:
                 walk(part, depth + 1, place)
 
-        walk(found, 0, -1)
+        walk(proof, 0, -1)
         return cls(steps[:_MOST_STEPS], max(0, len(steps) - _MOST_STEPS)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

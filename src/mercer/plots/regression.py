@@ -162,10 +162,8 @@ def _curve(model: Any, table: Any, points: np.ndarray) -> Curve:
     if values.ndim != 1:
         raise ValueError(f"one target is drawn; this {type(model).__name__} predicts {values.shape[1]}. Fit it to one.")
     curve.middle = values
-    curve.tube = (
-        float(getattr(model, "epsilon_", getattr(model, "epsilon", 0.0))) if hasattr(model, "support_") else 0.0
-    )
     if hasattr(model, "support_"):
+        curve.tube = float(getattr(model, "epsilon_", getattr(model, "epsilon", 0.0)))
         curve.support = support_of(model, points)
     return curve
 

@@ -130,10 +130,10 @@ class SearchDisplay(Display):
         self._axes_of(ax, groups, prices)
         below = "min" if np.nanmin(scores) < low else "neither"
         self.colorbar_ = style.scale(ax, self.mesh_, self.scoring, extend=below)
-        found = f", {self.price} = {self.chosen.price:.3g}: {self.chosen.score:.4g}"
+        said = f", {self.price} = {self.chosen.price:.3g}: {self.chosen.score:.4g}"
         kernel = style.named(self.chosen.kernel)
         name = kernel if len(kernel) <= _LETTERS else style.named(self.chosen.family, _LETTERS)
-        ax.set_title(name + found, loc="left", fontsize=style.shrunk(11, ax))
+        ax.set_title(name + said, loc="left", fontsize=style.shrunk(11, ax))
         self._explain(ax, bool(len(dots)), bool(np.ma.count_masked(masked)))
 
     def _axes_of(self, ax: Axes, groups: dict[str, list[Cell]], prices: list[float]) -> None:

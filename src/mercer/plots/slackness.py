@@ -10,11 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
+from sklearn.base import is_outlier_detector
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.shared.parameters import named_loss
 from mercer.plots import style
-from mercer.plots.display import Display
+from mercer.plots.display import Display, numbered, title_of
 
 # Of the four roles, from those without a coefficient to those at the bound; each is named by the tables of `margins`.
 _LOOKS: tuple[dict[str, Any], ...] = (
@@ -87,7 +88,7 @@ class KKTDisplay(Display):
         """Draw what a fit says of each sample; see `kkt`."""
         check_is_fitted(model)
         name = type(model).__name__
-        if not hasattr(model, "margins") or not hasattr(model, "predict") or name == "OneClassSVM":
+        if not hasattr(model, "margins") or not hasattr(model, "predict") or is_outlier_detector(model):
             raise TypeError(f"complementary slackness is drawn of a machine with a margin or a tube; {name} is none.")
         if str(getattr(model, "loss", "")).startswith("squared"):
             raise ValueError(
@@ -99,16 +100,12 @@ class KKTDisplay(Display):
         if table.index.nlevels > 1:
             levels = list(range(table.index.nlevels - 1))
             parts = [part for _, part in table.groupby(level=levels, sort=False)]
-        if isinstance(problem, bool) or not isinstance(problem, int) or not 0 <= problem < len(parts):
-            raise ValueError(
-                f"problem must be a number from 0 to {len(parts) - 1}, the last of this fit; it is {problem!r}."
-            )
-        part = parts[problem]
+        part = parts[numbered(problem, len(parts))]
         if part["alpha"].isna().any():
             raise ValueError(
                 "coefficients belong to the samples of the fit: give the X and y that the model was fitted to."
             )
-        title = name if len(parts) == 1 else f"{name}, problem {problem + 1} of {len(parts)}"
+        title = title_of(model, problem, len(parts))
         tube = "residual" in part
         at = part["residual" if tube else "margin"].to_numpy(dtype=float)
         alpha = part["alpha"].to_numpy(dtype=float) * (np.sign(at) if tube else 1.0)

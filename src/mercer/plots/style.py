@@ -102,7 +102,7 @@ def figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1, wspace=0.04))
 
 
-def settle(figure: Figure) -> None:
+def lay_out(figure: Figure) -> None:
     """Give texts the room they need in a figure without a layout engine, such as that of a plain `plt.subplots()`."""
     if figure.get_layout_engine() is None:
         ConstrainedLayoutEngine().execute(figure)
